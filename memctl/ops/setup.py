@@ -1,0 +1,133 @@
+"""What every use case is given: where the store lies, its settings, the clock."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import NamedTuple
+
+from memctl.core import names
+from memctl.core.names import Reference
+from memctl.errors import AlreadyExists, BadConfig, BadName, NotFound
+from memctl.settings import Settings
+from memctl.store import events, files, locks
+from memctl.store.layout import FORMAT, Layout, Place
+
+
+class Setup(NamedTuple):
+    """A store to work on. `now_us` replaces the clock (microseconds since 1970); then ids are derived."""
+
+    layout: Layout
+    settings: Settings
+    now_us: int | None = None
+    run_id: str | None = None
+
+    def time_us(self) -> int:
+        """The present, in microseconds since 1970."""
+        return time.time_ns() // 1000 if self.now_us is None else self.now_us
+
+    def fsync(self) -> bool:
+        """Whether what is written has to be durable on return."""
+        return bool(self.settings["durability"] == "fsync")
+
+    def settle_s(self) -> float:
+        """How long a tail has to stand still before it is healed."""
+        return float(self.settings["heal.settle_ms"]) / 1000
+
+    def reference(self, argument: str, *, conversation: bool | None = True) -> Reference:
+        """The reference in an argument. Raises BadName or UsageError; a refused name leaves an event."""
+        try:
+            return names.parse_reference(argument, conversation=conversation)
+        except BadName as error:
+            if "second /" not in str(error):
+                self._rejected(None, argument, error)
+            raise
+
+    def identity(self, user: str, conversation: str) -> Reference:
+        """User and conversation as a reference, checked. A refused name leaves an event."""
+        self.user(user)
+        try:
+            names.check(conversation, "conversation")
+        except BadName as error:
+            self._rejected(user, conversation, error)
+            raise
+        return Reference(user, conversation)
+
+    def tenant(self, name: str) -> str:
+        """The tenant's name, checked. A refused name leaves an event."""
+        try:
+            return names.check(name, "tenant")
+        except BadName as error:
+            self._rejected(None, name, error)
+            raise
+
+    def user(self, name: str) -> str:
+        """The user's name, checked. A refused name leaves an event."""
+        try:
+            return names.check(name, "user")
+        except BadName as error:
+            self._rejected(None, name, error)
+            raise
+
+    def _rejected(self, user: str | None, name: str, error: BadName) -> None:
+        moment = rfc3339(self.time_us())
+        facts = {"name": name[:300], "reason": str(error)}
+        events.record(self.layout, user, "memory.identity_rejected", moment, self.run_id, **facts)
+
+    def place(self, reference: Reference) -> Place:
+        """The log of a reference to a conversation."""
+        return self.layout.log(reference.user, reference.conversation or "")
+
+    def lock(self, reference: Reference, command: str) -> locks.Lock:
+        """The log lock of a conversation."""
+        return locks.Lock(
+            self.layout.lock(reference.user, reference.conversation or ""),
+            reference.written(),
+            timeout_s=float(self.settings["lock.timeout_s"]),
+            command=command,
+        )
+
+    def missing(self, reference: Reference) -> NotFound:
+        """The error for a conversation that is not there; it names the other reading, a path."""
+        return NotFound(
+            f"no conversation {reference.written()}; for the file: ./{reference.written()}",
+            hint=f"memctl list {Reference(reference.user).written()}",
+        )
+
+    def ensure_store(self) -> None:
+        """Make the store's own directory if it is missing. Raises BadConfig for a newer layout."""
+        root = self.layout.root
+        fd = files.open_dir(root, (".memctl",), create=True, fsync=self.fsync())
+        try:
+            if not self._known_format(fd):
+                try:
+                    files.create_at(fd, "format", b"%d\n" % FORMAT, f"{root}/.memctl/format", fsync=False)
+                except AlreadyExists:
+                    pass
+        finally:
+            os.close(fd)
+
+    def _known_format(self, dir_fd: int) -> bool:
+        path = f"{self.layout.root}/.memctl/format"
+        try:
+            fd = files.open_file(dir_fd, "format", path)
+        except FileNotFoundError:
+            return False
+        try:
+            text = os.read(fd, 32).strip()
+        finally:
+            os.close(fd)
+        if text.isdigit() and int(text) > FORMAT:
+            raise BadConfig(f"this store has layout {text.decode()}, this memctl knows {FORMAT}: {path}")
+        return text.isdigit()
+
+
+def rfc3339(us: int) -> str:
+    """A time as it is stored: RFC 3339, UTC, microseconds."""
+    seconds, fraction = divmod(us, 1_000_000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{fraction:06d}Z"
+
+
+def stamp(us: int) -> str:
+    """A time for names of files: `20260304T091231Z`."""
+    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(us // 1_000_000))

@@ -1,0 +1,1 @@
+"""The disk: one kind of file per module, and one module that writes."""

@@ -1,0 +1,36 @@
+"""Events: what happened to a user's memory, one JSON object a line in `.memctl/events`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from memctl.core import jsonl
+from memctl.errors import MemctlError
+from memctl.store import files
+
+if TYPE_CHECKING:
+    from memctl.store.layout import Layout
+
+
+def record(layout: Layout, user: str | None, event: str, time: str, run_id: str | None, **facts: Any) -> None:
+    """Append an event. An event is history, not content: one that cannot be written is let go."""
+    place = layout.events(user)
+    value = {"time": time, "event": event, **facts}
+    if run_id:
+        value["run_id"] = run_id
+    try:
+        dir_fd = files.open_dir(place.base, place.parts, create=True)
+        try:
+            try:
+                fd = files.open_file(dir_fd, place.name, place.path, append=True)
+            except FileNotFoundError:
+                fd = files.create_file(dir_fd, place.name, append=True)
+            try:
+                files.append(fd, [jsonl.dumps(value) + b"\n"], fsync=False)
+            finally:
+                os.close(fd)
+        finally:
+            os.close(dir_fd)
+    except (OSError, MemctlError):
+        return

@@ -1,0 +1,273 @@
+"""The log of a conversation: opened, looked at, appended to; a reader needs no lock.
+
+A log is lines ended by LF. What lies behind the last LF is a message that another program is still writing,
+or what a crash left of one; `tail` tells them apart.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from memctl.core import jsonl, names
+from memctl.core.lines import read_line
+from memctl.errors import AccessDenied, BadName, NotFound
+from memctl.store import files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memctl.store.layout import Place
+
+BLOCK_BYTES = 1 << 18
+_SETTLE_POLL_S = 0.002
+
+
+class Line(NamedTuple):
+    """A stored line: where it begins, its size with LF, its bytes without LF, whether it has one.
+
+    Of a line beyond `jsonl.LINE_MAX_BYTES` only the beginning is kept, one byte more than that.
+    """
+
+    offset: int
+    size_bytes: int
+    data: bytes
+    terminated: bool
+
+
+class Tail(NamedTuple):
+    """What lies behind the last LF and does not stay: `keep` bytes of it are whole messages."""
+
+    offset: int
+    data: bytes
+    keep: int
+
+
+# -- opening --------------------------------------------------------------------------------------------
+
+
+def open_log(place: Place, missing: str) -> int:
+    """A descriptor for reading. Raises NotFound with `missing` as its message, AccessDenied."""
+    try:
+        dir_fd = files.open_dir(place.base, place.parts)
+    except FileNotFoundError:
+        raise NotFound(missing) from None
+    try:
+        fd = files.open_file(dir_fd, place.name, place.path)
+        check_exact(dir_fd, place.name, fd, place.path)
+        return fd
+    except (FileNotFoundError, BadName):
+        raise NotFound(missing) from None
+    except PermissionError as error:
+        raise AccessDenied(f"{place.path}: {error.strerror}") from None
+    finally:
+        os.close(dir_fd)
+
+
+def open_for_append(place: Place, *, create: bool, fsync: bool, missing: str) -> tuple[int, bool]:
+    """A descriptor for appending, and whether the log is new; a new one's entry is durable with `fsync`."""
+    try:
+        dir_fd = files.open_dir(place.base, place.parts, create=create, fsync=fsync)
+    except FileNotFoundError:
+        raise NotFound(missing) from None
+    try:
+        created = False
+        try:
+            fd = files.open_file(dir_fd, place.name, place.path, append=True)
+        except FileNotFoundError:
+            if not create:
+                raise NotFound(missing) from None
+            fd = files.create_file(dir_fd, place.name, append=True)
+            created = True
+        try:
+            check_exact(dir_fd, place.name, fd, place.path)
+            if created and fsync:
+                files.sync_chain(place.base, place.parts)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd, created
+    finally:
+        os.close(dir_fd)
+
+
+def check_exact(dir_fd: int, name: str, fd: int, path: str) -> None:
+    """Raise BadName if the file was reached under another name: the file system folds case or normalises."""
+    own = os.fstat(fd)
+    for variant in _variants(name):
+        try:
+            other = os.stat(variant, dir_fd=dir_fd, follow_symlinks=False)
+        except OSError:
+            continue
+        if (other.st_dev, other.st_ino) == (own.st_dev, own.st_ino):
+            entries = os.listdir(dir_fd)
+            if name not in entries:
+                twin = names.folded_twin(name, True, entries) or variant
+                raise BadName(f"{path} would meet {twin}: the file system does not tell the two names apart")
+
+
+def _variants(name: str) -> list[str]:
+    variants = [name.swapcase()]
+    if not name.isascii():
+        from unicodedata import normalize
+
+        variants += [normalize("NFD", name), normalize("NFC", name)]
+    return [variant for variant in variants if variant != name]
+
+
+# -- reading --------------------------------------------------------------------------------------------
+
+
+def scan(fd: int, start: int, end: int) -> Iterator[Line]:
+    """The lines between two offsets; the last one may lack its LF."""
+    offset = start
+    parts: list[bytes] = []
+    held = 0
+    position = start
+    while position < end:
+        block = os.pread(fd, min(BLOCK_BYTES, end - position), position)
+        if not block:
+            break
+        position += len(block)
+        if b"\n" not in block:
+            parts.append(block if held <= jsonl.LINE_MAX_BYTES else b"")
+            held += len(block)
+            continue
+        lines = block.split(b"\n")
+        head, rest = lines[0], lines.pop()
+        if parts:
+            parts.append(head)
+            size_bytes = held + len(head) + 1
+            yield Line(offset, size_bytes, b"".join(parts)[: jsonl.LINE_MAX_BYTES + 1], True)
+            offset += size_bytes
+            del lines[0]
+        for data in lines:
+            yield Line(offset, len(data) + 1, data, True)
+            offset += len(data) + 1
+        parts = [rest] if rest else []
+        held = len(rest)
+    if held:
+        yield Line(offset, held, b"".join(parts)[: jsonl.LINE_MAX_BYTES + 1], False)
+
+
+def last_newline(fd: int, size_bytes: int) -> int:
+    """The offset behind the last LF of the first `size_bytes` bytes; 0 if there is none."""
+    end = size_bytes
+    step = 1 if end else 0
+    while end > 0:
+        start = max(0, end - step)
+        found = os.pread(fd, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+        step = min(BLOCK_BYTES, step * 4096)
+    return 0
+
+
+def count_lines(fd: int, end: int) -> int:
+    """How many LF lie before `end`."""
+    return sum(block.count(b"\n") for block in _blocks(fd, end))
+
+
+def _blocks(fd: int, end: int) -> Iterator[bytes]:
+    position = 0
+    while position < end and (block := os.pread(fd, min(BLOCK_BYTES, end - position), position)):
+        position += len(block)
+        yield block
+
+
+# -- the tail -------------------------------------------------------------------------------------------
+
+
+def settled_tail(fd: int, settle_s: float) -> Tail | None:
+    """What lies behind the last LF once size and times have stood still for `settle_s`; None for nothing.
+
+    Called under the log lock. Another program may be about to write the LF: then there is no tail in the end.
+    """
+    status = os.fstat(fd)
+    deadline = 0.0
+    while status.st_size and os.pread(fd, 1, status.st_size - 1) != b"\n":
+        age_s = time.time() - max(status.st_mtime, status.st_ctime)
+        now = time.monotonic()
+        if not deadline:
+            # A time in the future says nothing about age: then only what is seen here counts.
+            deadline = now + (settle_s - min(age_s, settle_s) if age_s >= 0 else settle_s)
+        if now >= deadline:
+            return _tail(fd, status.st_size)
+        time.sleep(_SETTLE_POLL_S)
+        seen = os.fstat(fd)
+        if (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns) != (
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+        ):
+            status = seen
+            deadline = 0.0
+    return None
+
+
+def _tail(fd: int, size_bytes: int) -> Tail:
+    offset = last_newline(fd, size_bytes)
+    data = os.pread(fd, size_bytes - offset, offset)
+    pieces = read_line(data, terminated=False)
+    if all(piece.code not in ("torn-tail", "glued-lines") for piece in pieces):
+        return Tail(offset, data, len(data))
+    keep = 0
+    for piece in pieces:
+        if piece.message is None:
+            break
+        found = data.find(piece.stored, keep)
+        if found < 0:
+            break
+        keep = found + len(piece.stored)
+    return Tail(offset, data, len(data) if all(piece.message is not None for piece in pieces) else keep)
+
+
+# -- appending ------------------------------------------------------------------------------------------
+
+
+def append(fd: int, place: Place, lines: list[bytes], *, lead: bytes, fsync: bool, settle_s: float) -> int:
+    """Append whole lines; the offset of the first. `lead` is what ends an unterminated message before them.
+
+    Durable on return with `fsync`. Called under the log lock, the tail looked at. A program that takes no
+    lock may have put a line without its LF before ours in between; our bytes then move one to the right and
+    its LF, which comes behind them, ends our line.
+    """
+    start = files.append(fd, _chunks(lead, lines), fsync=False) + len(lead)
+    size_bytes = sum(len(line) for line in lines)
+    before = start - len(lead) - 1
+    if before >= 0 and not lead and os.pread(fd, 1, before) != b"\n":
+        start = _part_from_foreign_line(fd, place, start, b"".join(lines), settle_s)
+    if fsync:
+        files.sync_appended(fd, start, start + size_bytes)
+    return start
+
+
+def _chunks(lead: bytes, lines: list[bytes]) -> list[bytes]:
+    data = lead + b"".join(lines)
+    if len(data) <= files.WRITE_MAX_BYTES:
+        return [data]
+    return [lead + lines[0], *lines[1:]]
+
+
+def _part_from_foreign_line(fd: int, place: Place, start: int, data: bytes, settle_s: float) -> int:
+    end = start + len(data)
+    deadline = time.monotonic() + settle_s
+    while (follows := os.pread(fd, 1, end)) == b"" and time.monotonic() < deadline:
+        time.sleep(_SETTLE_POLL_S / 4)
+    if follows not in (b"", b"\n"):
+        # Two foreign writers at once: nothing may move here. The glued line is read as two messages.
+        return start
+    dir_fd = files.open_dir(place.base, place.parts)
+    try:
+        plain = files.open_file(dir_fd, place.name, place.path, write=True)
+    finally:
+        os.close(dir_fd)
+    try:
+        files.overwrite(plain, b"\n" + data[:-1], start)
+    finally:
+        os.close(plain)
+    if not follows and os.pread(fd, 1, end) == b"":
+        files.append(fd, [b"\n"], fsync=False)
+    return start + 1

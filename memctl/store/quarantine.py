@@ -1,0 +1,91 @@
+"""Quarantine: bytes that were set aside, each with a note of where they had been.
+
+An item is two files in the user's directory: `ID.bytes`, the bytes as they were, and `ID.json`, the note.
+Both are durable before the bytes leave the place they come from.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from memctl.core import jsonl, names
+from memctl.errors import NotFound
+from memctl.store import files
+
+if TYPE_CHECKING:
+    from memctl.store.layout import Layout
+
+
+def put(layout: Layout, user: str, data: bytes, note: dict[str, Any], *, stamp: str, fsync: bool) -> str:
+    """Keep `data` with its note; the id of the item. `stamp` is the time in the id (YYYYMMDDTHHMMSSZ)."""
+    import hashlib
+
+    id = f"{stamp}-{os.urandom(4).hex()}"
+    full = {"id": id, **note, "length": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    dir_fd = files.open_dir(layout.root, layout.quarantine(user), create=True, fsync=fsync)
+    try:
+        path = "/".join((layout.root, *layout.quarantine(user)))
+        files.create_at(dir_fd, f"{id}.bytes", data, f"{path}/{id}.bytes", fsync=fsync)
+        files.create_at(dir_fd, f"{id}.json", jsonl.dumps(full) + b"\n", f"{path}/{id}.json", fsync=fsync)
+    finally:
+        os.close(dir_fd)
+    return id
+
+
+def items(layout: Layout) -> list[dict[str, Any]]:
+    """The notes of all items, oldest first, each with `user`."""
+    found = []
+    for user in users(layout.root, "quarantine"):
+        try:
+            dir_fd = files.open_dir(layout.root, layout.quarantine(user))
+        except OSError:
+            continue
+        try:
+            for name in os.listdir(dir_fd):
+                if name.endswith(".json"):
+                    found.append({"user": user, **_note(dir_fd, name)})
+        finally:
+            os.close(dir_fd)
+    return sorted(found, key=lambda note: str(note["id"]))
+
+
+def users(root: str, folder: str) -> list[str]:
+    """The users that have a directory in `folder` below the root."""
+    try:
+        entries = sorted(os.listdir(f"{root}/{folder}"))
+    except OSError:
+        return []
+    return [name for entry in entries if (name := names.decode(entry)) is not None]
+
+
+def _note(dir_fd: int, name: str) -> dict[str, Any]:
+    """A note; one that cannot be read still names its item."""
+    try:
+        fd = files.open_file(dir_fd, name, name)
+        try:
+            note = jsonl.exact(os.read(fd, 1 << 20).decode())
+        finally:
+            os.close(fd)
+        if isinstance(note, dict):
+            return {**note, "id": name[:-5]}
+    except (OSError, ValueError):
+        pass
+    return {"id": name[:-5], "reason": "the note cannot be read"}
+
+
+def read(layout: Layout, id: str) -> bytes:
+    """The bytes of an item. Raises NotFound."""
+    for user in users(layout.root, "quarantine"):
+        try:
+            dir_fd = files.open_dir(layout.root, layout.quarantine(user))
+        except OSError:
+            continue
+        try:
+            if f"{id}.bytes" in os.listdir(dir_fd):
+                fd = files.open_file(dir_fd, f"{id}.bytes", id)
+                with open(fd, "rb") as file:
+                    return file.read()
+        finally:
+            os.close(dir_fd)
+    raise NotFound(f"nothing with the id {id} in quarantine", hint="memctl quarantine list")
