@@ -1,0 +1,140 @@
+"""read: the messages of a log as they are stored, with their ids; what `show` prints."""
+
+from __future__ import annotations
+
+import os
+import time
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from memctl.core import marker, turns
+from memctl.core.finding import CODES, Finding
+from memctl.core.lines import read_line
+from memctl.core.message import Message
+from memctl.ops.log_view import LogView
+from memctl.ops.source import open_source, with_index
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from memctl.core.names import Reference
+    from memctl.ops.setup import Setup
+    from memctl.ops.source import Source
+    from memctl.store.sidecar import Index
+
+_FOLLOW_POLL_S = 0.2
+
+
+class Log(NamedTuple):
+    """Messages of a log, and the faults of all its lines that hold none."""
+
+    name: str
+    total: int
+    messages: list[Message]
+    findings: list[Finding]
+
+
+def read(
+    setup: Setup,
+    target: Reference | str,
+    *,
+    last: int | None = None,
+    span: tuple[int | None, int | None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Log:
+    """The messages of a conversation or a file: all, the `last` ones, or a `span` as of a Python slice."""
+    source = open_source(setup, target)
+    try:
+        return with_index(source, progress, lambda index: _read(source, index, last, span))
+    finally:
+        os.close(source.fd)
+
+
+def _read(source: Source, index: Index, last: int | None, span: tuple[int | None, int | None] | None) -> Log:
+    total = index.last().messages
+    start, end = 0, total
+    if last is not None:
+        start = max(0, total - last)
+    elif span is not None:
+        start, end, _ = slice(*span).indices(total)
+    messages = list(_messages(index, start, end)) if start < end else []
+    marked = LogView(index).marked(0)
+    findings = [Finding(entry.line, CODES[entry.code]) for _, entry in marked if _is_lost(entry.flags)]
+    return Log(source.name, total, messages, findings)
+
+
+def _is_lost(flags: int) -> bool:
+    return bool(flags & turns.LEFT) and not flags & turns.MESSAGE
+
+
+def _messages(index: Index, start: int, end: int) -> Iterator[Message]:
+    first, stop = index.entry_of(start), index.entry_of(end - 1) + 1
+    number = first
+    found: list[Message] = []
+    for piece in index.pieces(first, stop):
+        entry = index[number]
+        number += 1
+        if not entry.flags & turns.MESSAGE:
+            continue
+        value = piece.message or read_line(piece.stored)[0].message or {}
+        found.append(
+            Message(
+                position=entry.messages - 1,
+                line=entry.line,
+                id=marker.message_id(value) or "",
+                created_at=marker.created_at(value),
+                raw=piece.printed,
+                value=value,
+                problem=CODES[entry.code],
+            )
+        )
+    yield from _with_ids(index, first, found)
+
+
+def _with_ids(index: Index, first: int, messages: Sequence[Message]) -> Iterator[Message]:
+    """Messages without an id of their own get one from their bytes and how often those came before."""
+    if all(message.id for message in messages):
+        yield from messages
+        return
+    missing = {message.raw for message in messages if not message.id}
+    seen: dict[bytes, int] = {}
+    if first:
+        for number, piece in enumerate(index.pieces(0, first)):
+            if piece.printed in missing and index.flags(number) & turns.MESSAGE:
+                seen[piece.printed] = seen.get(piece.printed, 0) + 1
+    for message in messages:
+        occurrence = seen.get(message.raw, 0)
+        seen[message.raw] = occurrence + 1
+        yield message if message.id else message._replace(id=derived_id(message.raw, occurrence))
+
+
+def derived_id(raw: bytes, occurrence: int) -> str:
+    """The id of a line that carries none: 16 hex digits of its bytes and of how often they came before."""
+    return sha256(b"%d\n" % occurrence + raw).hexdigest()[:16]
+
+
+def _from(source: Source, position: int) -> Log:
+    return with_index(source, None, lambda index: _read(source, index, None, (position, None)))
+
+
+def follow(setup: Setup, target: Reference | str, position: int) -> Iterator[Message]:
+    """The messages from `position` on, as they are written; it does not end on its own.
+
+    A log that became shorter is read again from its start.
+    """
+    seen: tuple[int, int, int] | None = None
+    while True:
+        source = open_source(setup, target)
+        try:
+            status = os.fstat(source.fd)
+            now = (status.st_ino, status.st_size, status.st_mtime_ns)
+            if now != seen:
+                seen = now
+                log = _from(source, position)
+                if log.total < position:
+                    position, seen = 0, None
+                yield from log.messages
+                position = max(position, log.total)
+        finally:
+            os.close(source.fd)
+        time.sleep(_FOLLOW_POLL_S)
