@@ -1,0 +1,44 @@
+"""`memctl rebuild-index`: make the caches anew from the files."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.guard import Answer
+
+if TYPE_CHECKING:
+    from memctl.cli.invocation import Invocation
+
+
+def command(
+    ctx: typer.Context,
+    ref: Annotated[
+        str | None, typer.Argument(metavar="[USER|REF]", help="Only this user or conversation.")
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Only compare; exit 1 if they differ.")] = False,
+    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit 0 also if they differ.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Make the caches of conversations anew from their files, which alone hold what counts."""
+    invocation: Invocation = ctx.obj
+    out = invocation.out
+    store = invocation.store()
+    user = conversation = None
+    if ref is not None:
+        reference = store.setup.reference(ref, conversation=None)
+        user, conversation = reference.user, reference.conversation
+        if conversation is not None:
+            store.conversation(user, conversation, create=False)
+    with out.progress("rebuilding") as progress:
+        done = store.rebuild_index(user, conversation, check=check, progress=progress.advance)
+    if as_json:
+        out.json(done._asdict())
+    elif check:
+        out.report(f"{done.conversations} conversations, {done.differences} caches differ\n")
+    else:
+        out.report(
+            f"{done.conversations} conversations, {done.messages} messages: {done.added} caches made, "
+            f"{done.removed} removed\n"
+        )
+    if check and done.differences and not exit_zero:
+        raise Answer(1)

@@ -1,0 +1,1 @@
+"""The command line: streams, exit codes, settings, help."""

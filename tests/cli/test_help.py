@@ -1,0 +1,113 @@
+"""The manual: every page prints, and what is generated agrees with the code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memctl import errors
+from memctl.cli import cmd_help, shapes
+from memctl.cli.catalogue import COMMANDS
+from memctl.settings import SETTINGS
+from tests.conftest import Memctl
+
+
+def test_overview(memctl: Memctl) -> None:
+    """`memctl help` is the root help and the list of pages."""
+    done = memctl("help")
+    assert 0 == done.returncode
+    text = done.stdout.decode()
+    assert text.startswith(memctl("--help").stdout.decode().rstrip("\n"))
+    assert cmd_help.topics() == text.partition("Pages of the manual")[2].split("\n  ", 1)[1].split()
+
+
+@pytest.mark.parametrize("topic", cmd_help.topics())
+def test_pages(memctl: Memctl, topic: str) -> None:
+    """Every page begins with a heading and is printed as it is."""
+    done = memctl("help", topic, env={"LC_ALL": "C"})
+    assert (0, b"") == (done.returncode, done.stderr)
+    assert done.stdout.decode().endswith(cmd_help.page(topic).rstrip("\n") + "\n")
+    assert cmd_help.page(topic).startswith("# ")
+
+
+@pytest.mark.parametrize("command", ["config", "help"])
+def test_help_of_a_command(memctl: Memctl, command: str) -> None:
+    """`memctl help COMMAND` prints what `memctl COMMAND --help` prints."""
+    assert memctl(command, "--help").stdout == memctl("help", command).stdout
+    assert memctl(command, "-h").stdout.startswith(f"Usage: memctl {command} [OPTIONS]".encode())
+
+
+@pytest.mark.parametrize(
+    ("topic", "hint"),
+    [
+        ("nams", "the nearest is names"),
+        ("confg", "the nearest is config"),
+        ("../x", "memctl help lists the pages"),
+    ],
+)
+def test_unknown_topic(memctl: Memctl, topic: str, hint: str) -> None:
+    """A page that is not there is 66 with the nearest; no path leads out of the manual."""
+    done = memctl("help", topic)
+    assert (66, b"") == (done.returncode, done.stdout)
+    assert f"memctl: no page '{topic}' in the manual\nmemctl: hint: {hint}\n" == done.stderr.decode()
+
+
+def test_settings_page_names_every_setting() -> None:
+    """Name, help, default and variable of every setting are on the page."""
+    page = cmd_help.page("settings")
+    for setting in SETTINGS:
+        assert f"\n{setting.name}\n    {setting.help}\n" in page
+        assert setting.variable in page
+
+
+def test_exit_codes_are_complete_and_disjoint() -> None:
+    """Every error class and every other ending is on the page; one number has one meaning."""
+    rows = cmd_help.exit_codes()
+    numbers = [number for number, _, _ in rows]
+    family = list(cmd_help._family(errors.MemctlError))
+    assert sorted({kind.exit_code for kind in family} | set(errors.OTHER_EXIT_CODES)) == numbers
+    words = [word for _, all_words, _ in rows for word in all_words.split(", ") if word]
+    assert sorted({kind.code for kind in family}) == sorted(words)
+    assert set() == {kind.exit_code for kind in family} & set(errors.OTHER_EXIT_CODES)
+    assert [] == [number for number, _, meaning in rows if not meaning]
+
+
+def test_shapes_name_known_commands() -> None:
+    """Every shape is of a command of the catalogue; a dotted key has its list or object before it."""
+    for title, rows in shapes.SHAPES.items():
+        assert title.split()[0] in {*COMMANDS, "errors"}
+        known = [key for key, _, _ in rows]
+        assert len(set(known)) == len(known)
+        for key in known:
+            parent = key.rpartition(".")[0].removesuffix("[]")
+            assert parent == "" or parent in known[: known.index(key)]
+
+
+def test_output_page_has_every_key() -> None:
+    """The page `output` is the table of shapes."""
+    page = cmd_help.page("output")
+    assert [] == [
+        (title, key)
+        for title, rows in shapes.SHAPES.items()
+        for key, _, _ in rows
+        if f"\n    {key} " not in page
+    ]
+
+
+def test_shape_of_config(memctl: Memctl, root: Path) -> None:
+    """`config --json` and `config --init --json` print the keys of the table, in order."""
+    report = json.loads(memctl("--root", str(root), "config", "--json").stdout)
+    rows = [key.partition(".")[2] for key, _, _ in shapes.SHAPES["config --json"] if "." in key]
+    assert shapes.keys("config --json") == tuple(report)
+    assert {tuple(rows)} == {tuple(row) for row in report["settings"]}
+    created = json.loads(memctl("--root", str(root), "config", "--init", "--json").stdout)
+    assert shapes.keys("config --init --json") == tuple(created)
+
+
+def test_shape_of_errors(memctl: Memctl) -> None:
+    """An error as JSON has the keys of the table."""
+    error = json.loads(memctl("help", "nothing-like-it", "--json").stderr)
+    rows = [key.partition(".")[2] for key, _, _ in shapes.SHAPES["errors (on standard error)"] if "." in key]
+    assert rows == list(error["error"])
