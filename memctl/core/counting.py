@@ -14,6 +14,17 @@ MESSAGE_TOKENS = 3
 NAME_TOKENS = 1
 MEDIA_TOKENS = 85
 _LISTS = ("multi_content", "user_input_multi_content", "assistant_output_multi_content")
+_MEDIA_KEYS = (
+    "image_url",
+    "audio_url",
+    "video_url",
+    "file_url",
+    "image",
+    "audio",
+    "video",
+    "file",
+    "reasoning",
+)
 _TEXT_TYPES = ("text", "input_text", "output_text")
 
 
@@ -52,7 +63,7 @@ def part_text(part: Any) -> str | None:
         return part
     if type(part) is not dict:
         return ""
-    kind = part.get("type", "text")
+    kind = part_kind(part)
     if kind in _TEXT_TYPES:
         text = part.get("text")
         return text if type(text) is str else ""
@@ -61,6 +72,16 @@ def part_text(part: Any) -> str | None:
         text = reasoning.get("text") if type(reasoning) is dict else part.get("text")
         return text if type(text) is str else ""
     return None
+
+
+def part_kind(part: dict[str, Any]) -> str:
+    """The type of a part. eino's older parts need not say it: then it is the key that they have."""
+    kind = part.get("type")
+    if type(kind) is str and kind:
+        return kind
+    if part.get("text"):
+        return "text"
+    return next((key for key in _MEDIA_KEYS if part.get(key)), "text")
 
 
 def called(value: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """Bytes and JSON: the only door to orjson, with the standard library for what orjson refuses or alters.
 
-orjson refuses lone surrogate escapes, NaN and deep nesting, and makes floats of integers above 64 bits;
-`loads` therefore decides nothing about a line that orjson refuses, and `exact` never asks it.
+orjson refuses lone surrogate escapes, NaN, deep nesting and numbers beyond a double, and makes floats of
+integers above 64 bits; `loads` therefore decides nothing about a line that orjson refuses, and `exact` never
+asks it.
 """
 
 from __future__ import annotations
@@ -25,55 +26,120 @@ class Constants(list[str]):
 
 
 def loads(data: bytes) -> Any:
-    """The value of a JSON text. Raises ValueError when orjson cannot tell; then `exact` decides."""
+    """The value of a JSON text. Raises ValueError when orjson cannot tell; then `exact` decides.
+
+    Unreadable, a ValueError too, is raised only for what is JSON, but nests too deep.
+    """
     global _orjson_loads
     if _orjson_loads is None:
         from orjson import loads as _orjson_loads
-    if data.count(b"{") + data.count(b"[") > DEPTH_MAX:
-        check_depth(data)
-    return _orjson_loads(data)
+    value = _orjson_loads(data)
+    if is_too_deep(data):
+        raise Unreadable(f"nesting beyond {DEPTH_MAX}")
+    return value
 
 
 def exact(text: str, constants: Constants | None = None) -> Any:
     """The value of a JSON text with integers digit for digit and lone surrogates kept.
 
     NaN and Infinity become None and are noted in `constants`. Raises Unreadable for nesting beyond
-    `DEPTH_MAX` and integers beyond 4,300 digits, json.JSONDecodeError (a ValueError) for what is no JSON.
+    `DEPTH_MAX` and integers beyond 4,300 digits, another ValueError for what is no JSON.
     """
     import json
 
+    if is_too_deep(data := text.encode("utf-8", "surrogatepass")):
+        if is_json(data):
+            raise Unreadable(f"nesting beyond {DEPTH_MAX}")
+        raise ValueError("brackets or values are not where JSON has them")
     found = Constants() if constants is None else constants
     try:
         return json.loads(text, parse_constant=found.append)
     except json.JSONDecodeError:
         raise
-    except (RecursionError, ValueError) as error:
+    except RecursionError as error:
+        raise Unreadable(str(error)) from None
+    except ValueError as error:
+        # The integer comes before the end of the text, which may be cut off: whether it is JSON is not known.
+        json.loads(text, parse_int=len)
         raise Unreadable(str(error)) from None
 
 
-def check_depth(data: bytes) -> None:
-    """Raise Unreadable if the text nests deeper than `DEPTH_MAX`, brackets in strings not counted."""
-    import re
+def is_too_deep(data: bytes) -> bool:
+    """Whether a text nests deeper than `DEPTH_MAX`; brackets in strings do not count."""
+    if data.count(b"{") + data.count(b"[") <= DEPTH_MAX:
+        return False
+    from itertools import accumulate
 
-    structure = re.sub(rb'"(?:[^"\\]|\\.)*"', b"", data, flags=re.DOTALL)
-    depth = 0
-    for byte in structure.translate(None, _NO_BRACKETS):
-        if byte in b"{[":
-            depth += 1
-            if depth > DEPTH_MAX:
-                raise Unreadable(f"nesting beyond {DEPTH_MAX}")
-        else:
-            depth -= 1
+    return max(accumulate(map(_STEP.__getitem__, _brackets(data))), default=0) > DEPTH_MAX
 
 
+_STEP = [1 if byte in b"{[" else -1 for byte in range(256)]
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"{[]}")
 
 
-def null_for_constants(text: str) -> str:
-    """`text` with NaN, Infinity and -Infinity outside strings replaced by null."""
+def _brackets(data: bytes) -> bytes:
+    """The brackets of a text, in order; a string that does not end holds all the rest."""
     import re
 
-    pattern = r'"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b'
+    string = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)'
+    return re.sub(string, b"", data, flags=re.DOTALL).translate(None, _NO_BRACKETS)
+
+
+_TOKEN = (
+    rb"[ \t\n\r]*+(?:([\[\]{},:])"
+    rb'|("[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+")'
+    rb"|-?(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+|Infinity)|NaN|true|false|null)"
+)
+#: The states of `is_json`: what may come next.
+_VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _COLON, _COMMA_OR_END = range(6)
+
+
+def is_json(data: bytes) -> bool:
+    """Whether a text is JSON, however deep it nests and however long its numbers; NaN and Infinity pass."""
+    import re
+
+    counts = [_brackets(data).count(bracket) for bracket in b"{}[]"]
+    if counts[0] != counts[1] or counts[2] != counts[3]:
+        return False
+    match = re.compile(_TOKEN).match
+    # The closing brackets that are awaited.
+    ends = bytearray()
+    position, state = 0, _VALUE
+    while token := match(data, position):
+        position = token.end()
+        sign, string = token.groups()
+        if sign is None:
+            if state in (_VALUE, _VALUE_OR_END):
+                state = _COMMA_OR_END
+            elif string is not None and state in (_KEY, _KEY_OR_END):
+                state = _COLON
+            else:
+                return False
+        elif sign in (b"[", b"{"):
+            if state not in (_VALUE, _VALUE_OR_END):
+                return False
+            ends += b"]" if sign == b"[" else b"}"
+            state = _VALUE_OR_END if sign == b"[" else _KEY_OR_END
+        elif sign in (b"]", b"}"):
+            if state not in (_COMMA_OR_END, _VALUE_OR_END, _KEY_OR_END) or not ends or ends.pop() != sign[0]:
+                return False
+            state = _COMMA_OR_END
+        elif sign == b":" and state == _COLON:
+            state = _VALUE
+        elif sign == b"," and state == _COMMA_OR_END and ends:
+            state = _VALUE if ends[-1:] == b"]" else _KEY
+        else:
+            return False
+        if not ends and state == _COMMA_OR_END:
+            break
+    return state == _COMMA_OR_END and not ends and not data[position:].strip(b" \t\n\r")
+
+
+def null_for_constants(text: str) -> str:
+    """A text that is JSON but for NaN, Infinity and -Infinity outside strings, with null for them."""
+    import re
+
+    pattern = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?\b(?:NaN|Infinity)\b'
     return re.sub(pattern, lambda m: m[0] if m[0].startswith('"') else "null", text)
 
 
@@ -120,7 +186,12 @@ def message_bytes(value: dict[str, Any]) -> bytes:
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"the message cannot be written as JSON: {error}") from None
     escaped = text.translate(_GO_MARKUP) if not text.isascii() or any(c in text for c in "<>&") else text
+    if "\\b" in escaped or "\\f" in escaped:
+        import re
+
+        escaped = re.sub(r"\\(.)", lambda m: _GO_SHORT.get(m[1], m[0]), escaped)
     return "".join(f"\\u{ord(c):04x}" if "\ud800" <= c <= "\udfff" else c for c in escaped).encode()
 
 
 _GO_MARKUP = {code: f"\\u{code:04x}" for code in (0x3C, 0x3E, 0x26, 0x2028, 0x2029)}
+_GO_SHORT = {"b": "\\u0008", "f": "\\u000c"}

@@ -5,7 +5,10 @@ A marker counts only as JSON true; the text "true" and the number 1 are no marks
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SUMMARY = "__eino_ext_memory_summary"
 INCOMPLETE = "__eino_ext_memory_incomplete"
@@ -51,3 +54,32 @@ def created_at(message: dict[str, Any]) -> str | None:
     """The time that the message carries, as it is written there; numbers too."""
     value = own(message).get("created_at")
     return str(value) if type(value) in (str, int, float) else None
+
+
+def last_summary_index(messages: Sequence[dict[str, Any]]) -> int:
+    """The index of the last summary, -1 if there is none."""
+    for index in range(len(messages) - 1, -1, -1):
+        if is_summary(messages[index]):
+            return index
+    return -1
+
+
+def mark(message: dict[str, Any], marker: str) -> dict[str, Any]:
+    """A copy of the message that carries the marker."""
+    extra = message.get("extra")
+    return {**message, "extra": {**(extra if type(extra) is dict else {}), marker: True}}
+
+
+def mark_incomplete(message: dict[str, Any]) -> dict[str, Any]:
+    """A copy of the message that says it may be cut short."""
+    return mark(message, INCOMPLETE)
+
+
+def new_summary_message(content: str) -> dict[str, Any]:
+    """An assistant message that stands for all messages before it."""
+    return mark({"role": "assistant", "content": content}, SUMMARY)
+
+
+def new_ephemeral_message(role: str, content: str) -> dict[str, Any]:
+    """A message for the reader of a stream, never for the store."""
+    return mark({"role": role, "content": content}, EPHEMERAL)

@@ -8,24 +8,27 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from memctl.core import jsonl, marker
+from memctl.core import jsonl, marker, wire
 from memctl.errors import BadInput
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 #: The Go reader's line scanner stops at a line of this many bytes, line end not counted.
 GO_LINE_BYTES = 65_536
 
-_TEXT_KEYS = ("name", "tool_call_id", "tool_name", "reasoning_content")
-_LIST_KEYS = ("multi_content", "user_input_multi_content", "assistant_output_multi_content", "tool_calls")
-_OBJECT_KEYS = ("extra", "response_meta")
+#: Room for what `core.splice` adds to a line: no line may grow beyond what is read.
+_IDENTITY_BYTES = 256
 
 
 class Incoming(NamedTuple):
-    """A message on its way into a log: its bytes, its value, and the id that came with it, if any."""
+    """A message on its way into a log: its bytes, its value, and the id that came with it, if any.
+
+    `go_stops` is the code of what in it would stop the Go reader, or "".
+    """
 
     line: bytes
     value: dict[str, Any]
     id: str | None
+    go_stops: str = ""
 
 
 class Message(NamedTuple):
@@ -64,7 +67,10 @@ def compose(
     markers: tuple[str, ...] = (),
     id: str | None = None,
 ) -> Incoming:
-    """A new message from text. Raises BadInput for text that is not valid Unicode."""
+    """A new message from text. Raises BadInput for an unknown role, a blank id, text that is not Unicode."""
+    _check_role(role)
+    if id is not None and not id.strip():
+        raise BadInput("the id of a message cannot be blank")
     value: dict[str, Any] = {"role": role, "content": content}
     for key, text in (("name", name), ("tool_call_id", tool_call_id), ("tool_name", tool_name)):
         if text:
@@ -81,7 +87,9 @@ def compose(
     if extra:
         value["extra"] = extra
         members.append(f'"extra":{{{",".join(marks)}}}')
-    return Incoming(f"{{{','.join(members)}}}".encode(), value, id)
+    line = f"{{{','.join(members)}}}".encode()
+    _check_size(line)
+    return Incoming(line, value, id)
 
 
 def accept(line: bytes) -> Incoming:
@@ -90,16 +98,30 @@ def accept(line: bytes) -> Incoming:
     Raises BadInput, with the reason, for what is no message or would stop every reader behind it.
     """
     line = line.strip(b" \t\r\n")
+    _check_size(line)
     value = _parse(line)
     if type(value) is not dict:
         hint = "one JSON object a line is expected" if type(value) is list else ""
         raise BadInput("this is JSON, but not an object", hint=hint)
-    role = value.get("role")
-    if role not in ROLES or type(role) is not str:
-        raise BadInput(f"role must be one of {', '.join(ROLES)}, not {jsonl.dumps(role).decode()}")
+    _check_role(value.get("role"))
     _check_content(value)
-    _check_types(value)
-    return Incoming(line, value, _own_id(value))
+    stops = ""
+    if not wire.is_plain(line, value):
+        try:
+            stops = wire.check(line)
+        except wire.Mismatch as error:
+            raise BadInput(str(error)) from None
+    return Incoming(line, value, _own_id(value), stops)
+
+
+def _check_size(line: bytes) -> None:
+    if len(line) > jsonl.LINE_MAX_BYTES - _IDENTITY_BYTES:
+        raise BadInput(f"a message of {len(line)} bytes is more than a line holds: {jsonl.LINE_MAX_BYTES}")
+
+
+def _check_role(role: object) -> None:
+    if type(role) is not str or role not in ROLES:
+        raise BadInput(f"role must be one of {', '.join(ROLES)}, not {jsonl.dumps(role).decode()[:60]}")
 
 
 def _parse(line: bytes) -> Any:
@@ -135,41 +157,6 @@ def _check_content(value: dict[str, Any]) -> None:
         raise BadInput("the parts of content must be objects or text")
 
 
-def _check_types(value: dict[str, Any]) -> None:
-    """Keys that every reader knows must have the type that they expect; the Go reader ignores their case."""
-    for key, item in value.items():
-        lower = key.lower()
-        if item is None:
-            continue
-        if lower in _TEXT_KEYS and type(item) is not str:
-            raise BadInput(f"{key} must be text")
-        if lower in _OBJECT_KEYS and type(item) is not dict:
-            raise BadInput(f"{key} must be an object")
-        if lower in _LIST_KEYS and not (type(item) is list and all(type(part) is dict for part in item)):
-            raise BadInput(f"{key} must be a list of objects")
-        if lower in ("role", "content") and key != lower:
-            raise BadInput(f"{key} must be written {lower}")
-        if lower == "tool_calls":
-            for call in item:
-                _check_call(call)
-
-
-def _check_call(call: dict[str, Any]) -> None:
-    function = call.get("function")
-    if function is None:
-        function = {}
-    if type(function) is not dict:
-        raise BadInput("the function of a tool call must be an object")
-    if type(call.get("index")) not in (int, type(None)):
-        raise BadInput("the index of a tool call must be an integer")
-    if any(type(call.get(key)) not in (str, type(None)) for key in ("id", "type")):
-        raise BadInput("id and type of a tool call must be text")
-    if type(function.get("name")) not in (str, type(None)):
-        raise BadInput("the name of a called function must be text")
-    if type(function.get("arguments")) not in (str, type(None)):
-        raise BadInput("the arguments of a tool call must be JSON inside a text")
-
-
 def _own_id(value: dict[str, Any]) -> str | None:
     id = marker.own(value).get("id")
     if id is not None and (type(id) is not str or not id.strip()):
@@ -178,7 +165,7 @@ def _own_id(value: dict[str, Any]) -> str | None:
 
 
 def go_unreadable(incoming: Incoming, line: bytes) -> str:
-    """Why the Go reader would stop at this line (`list-content`, `line-too-long`), or ""."""
-    if type(incoming.value.get("content")) is list:
-        return "list-content"
-    return "line-too-long" if len(line) >= GO_LINE_BYTES else ""
+    """Why the Go reader would stop at this line (`list-content`, `line-too-long`, `bad-number`), or ""."""
+    if len(line) >= GO_LINE_BYTES and incoming.go_stops != wire.LIST_CONTENT:
+        return "line-too-long"
+    return incoming.go_stops

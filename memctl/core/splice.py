@@ -15,7 +15,8 @@ _BLANK = " \t\r\n"
 def with_identity(incoming: Incoming, id: str, created_at: str) -> bytes:
     """The message's bytes with `extra.memctl.id` and `created_at` added where they are missing.
 
-    An `extra` or `extra.memctl` that is something else than an object is left as it is.
+    Nothing is taken out but a null where an object or a text has to be. An `extra` or `extra.memctl` that is
+    something else than an object is left as it is.
     """
     line, value = incoming.line, incoming.value
     extra = value.get("extra")
@@ -24,24 +25,39 @@ def with_identity(incoming: Incoming, id: str, created_at: str) -> bytes:
     given = extra.get(marker.OWN) if extra else None
     if given is not None and type(given) is not dict:
         return line
-    missing = {
-        key: text for key, text in (("id", id), ("created_at", created_at)) if key not in (given or {})
-    }
+    missing = {key: text for key, text in (("id", id), ("created_at", created_at)) if not _has(given, key)}
     if not missing:
         return line
+    if given:
+        for key, text in missing.items():
+            line = _with_member(line, given, key, jsonl.quote(text))
+        return line
     members = ",".join(f'"{key}":{jsonl.quote(text)}' for key, text in missing.items())
-    own = f'"{marker.OWN}":{{{members}}}'
     if "extra" not in value:
-        return line[:-1] + f',"extra":{{{own}}}}}'.encode()
+        return line[:-1] + f',"extra":{{"{marker.OWN}":{{{members}}}}}}}'.encode()
     start, end = _member(line, 0, "extra")
     if extra is None:
-        return line[:start] + f"{{{own}}}".encode() + line[end:]
-    if given is None and marker.OWN not in extra:
-        return _insert(line, end, own, bool(extra))
+        return line[:start] + f'{{"{marker.OWN}":{{{members}}}}}'.encode() + line[end:]
+    if marker.OWN not in extra:
+        return _insert(line, end, f'"{marker.OWN}":{{{members}}}', bool(extra))
     start, end = _member(line, start, marker.OWN)
     if given is None:
         return line[:start] + f"{{{members}}}".encode() + line[end:]
-    return _insert(line, end, members, bool(given))
+    return _insert(line, end, members, False)
+
+
+def _has(given: dict[str, Any] | None, key: str) -> bool:
+    return given is not None and given.get(key) is not None
+
+
+def _with_member(line: bytes, given: dict[str, Any], key: str, text: str) -> bytes:
+    """A member more in `extra.memctl`, which is not empty; a null under that key gives way."""
+    start, _ = _member(line, 0, "extra")
+    start, end = _member(line, start, marker.OWN)
+    if key not in given:
+        return _insert(line, end, f'"{key}":{text}', True)
+    start, end = _member(line, start, key)
+    return line[:start] + text.encode() + line[end:]
 
 
 def with_content(line: bytes, text: str) -> bytes:

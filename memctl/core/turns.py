@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core import marker
+from memctl.core.counting import part_kind
 from memctl.core.finding import NUMBER
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def _says_something(part: Any) -> bool:
         return bool(part.strip())
     if type(part) is not dict:
         return False
-    kind = part.get("type", "text")
+    kind = part_kind(part)
     if kind in ("text", "input_text", "output_text"):
         text = part.get("text")
         return type(text) is str and bool(text.strip())

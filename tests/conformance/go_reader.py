@@ -106,7 +106,8 @@ def _text(value: Any) -> str:
 
 
 def _integer(value: Any) -> int:
-    if isinstance(value, bool) or not (isinstance(value, int) or _INTEGER.fullmatch(str(value))):
+    is_digits = isinstance(value, _Number) and _INTEGER.fullmatch(value)
+    if isinstance(value, bool) or not (isinstance(value, int) or is_digits):
         raise _Refused("not an integer")
     if not -(2**63) <= int(value) < 2**63:
         raise _Refused("beyond 64 bits")

@@ -86,6 +86,7 @@ EXAMPLES = [
             1, 2, BEFORE_AND_AFTER % b'{"role":"assistant","tool_calls":[1]}', id="a call is a number"
         ),
         pytest.param(1, 2, BEFORE_AND_AFTER % b'{"tool_calls":[{"index":1.5}]}', id="index is no integer"),
+        pytest.param(1, 2, BEFORE_AND_AFTER % b'{"tool_calls":[{"index":"1"}]}', id="index is a text"),
         pytest.param(1, 2, BEFORE_AND_AFTER % b'{"role":"user","extra":[]}', id="extra is a list"),
         pytest.param(1, 2, BEFORE_AND_AFTER % b'{"role":"user","extra":{"n":1e999}}', id="beyond a double"),
         pytest.param(1, 2, BEFORE_AND_AFTER % b'{"role":"user","multi_content":"x"}', id="parts are a text"),

@@ -1,0 +1,1 @@
+"""The cases: what must happen to damaged, odd and hostile conversation files."""
