@@ -39,6 +39,8 @@ def set_activities(setup: Setup, reference: Reference, data: bytes) -> None:
     place = setup.layout.activities(reference.user, reference.conversation or "")
     base, parts = setup.layout.tmp(place)
     with setup.lock(reference, "activities"):
+        # It may have been deleted while this process waited.
+        os.close(log.open_log(setup.place(reference), str(setup.missing(reference))))
         dir_fd = files.open_dir(place.base, place.parts)
         try:
             tmp_fd = files.open_dir(base, parts, create=True)

@@ -17,7 +17,7 @@ from memctl.ops.setup import Setup, rfc3339, stamp
 from memctl.store import files, log, quarantine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from memctl.core.names import Reference
     from memctl.store.layout import Place
@@ -101,6 +101,7 @@ def append(
     )
     if setup.settings["compat"] == "go":
         _refuse_go_unreadable(lasting)
+    _refuse_conflicts_within(lasting)
     if not lasting:
         return report
     setup.ensure_store()
@@ -124,9 +125,13 @@ def _append(
     report: Appended,
     durable: bool,
 ) -> Appended:
-    tail = log.settled_tail(fd, setup.settle_s())
-    new, duplicates = _without_stored(setup, reference, fd, tail, messages)
-    lead, healed = _heal(setup, reference, fd, tail, durable)
+    while True:
+        tail = log.settled_tail(fd, setup.settle_s())
+        new, duplicates = _without_stored(setup, reference, fd, tail, messages)
+        # A program without a lock may have gone on with the tail meanwhile: then it is looked at anew.
+        if (heal := _heal(setup, reference, fd, tail, durable)) is not None:
+            break
+    lead, healed = heal
     size_bytes = os.fstat(fd).st_size + len(lead)
     lines, ids, unreadable = _lines(setup, new, size_bytes)
     report = report._replace(duplicates=duplicates, healed=healed, go_unreadable=unreadable)
@@ -148,6 +153,18 @@ def _refuse_go_unreadable(messages: Iterable[Incoming]) -> None:
             )
 
 
+def _same(stored: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    return all(stored.get(key) == given.get(key) for key in ("role", "content"))
+
+
+def _refuse_conflicts_within(messages: Iterable[Incoming]) -> None:
+    """Before anything is made: one id for two contents cannot be stored, whatever the log holds."""
+    first: dict[str, Incoming] = {}
+    for message in messages:
+        if message.id is not None and not _same(first.setdefault(message.id, message).value, message.value):
+            raise IdConflict(f"the id {message.id} comes twice, with different content; nothing was stored")
+
+
 def _without_stored(
     setup: Setup, reference: Reference, fd: int, tail: log.Tail | None, messages: Sequence[Incoming]
 ) -> tuple[list[Incoming], int]:
@@ -166,15 +183,15 @@ def _without_stored(
     if tail is not None:
         for piece in read_line(tail.data[: tail.keep], terminated=False):
             if piece.message is not None and (id := marker.message_id(piece.message)) in given:
-                known.setdefault(id or "", piece.message)
+                known.setdefault(id or "", []).append(piece.message)
     new: list[Incoming] = []
     for message in messages:
-        stored = known.get(message.id) if message.id is not None else None
-        if stored is None:
+        stored = known.get(message.id, []) if message.id is not None else []
+        if not stored:
             new.append(message)
             if message.id is not None:
-                known[message.id] = message.value
-        elif any(stored.get(key) != message.value.get(key) for key in ("role", "content")):
+                known[message.id] = [message.value]
+        elif not any(_same(value, message.value) for value in stored):
             raise IdConflict(
                 f"the id {message.id} is stored already in {reference.written()}, with other content; "
                 "nothing was stored",
@@ -185,8 +202,11 @@ def _without_stored(
 
 def _heal(
     setup: Setup, reference: Reference, fd: int, tail: log.Tail | None, durable: bool
-) -> tuple[bytes, list[dict[str, Any]]]:
-    """Set aside what a crash left behind the last whole message; what has to be written before new lines."""
+) -> tuple[bytes, list[dict[str, Any]]] | None:
+    """Set aside what a crash left behind the last whole message; what has to be written before new lines.
+
+    None, with nothing done, if the log went on meanwhile.
+    """
     if tail is None:
         return b"", []
     line = log.count_lines(fd, tail.offset) + 1
@@ -204,10 +224,16 @@ def _heal(
         id = quarantine.put(
             setup.layout, reference.user, torn, note, stamp=stamp(setup.time_us()), fsync=durable
         )
+        # Between this look and the cut only a few instructions lie, between tail and look a whole fsync.
+        if not log.is_unchanged(fd, tail):
+            quarantine.take_back(setup.layout, reference.user, id)
+            return None
         files.truncate(fd, offset, fsync=durable)
         healed.append(
             {"code": "torn-tail", "line": line, "offset": offset, "length": len(torn), "quarantine": id}
         )
+    elif not log.is_unchanged(fd, tail):
+        return None
     if tail.keep:
         healed.append(
             {

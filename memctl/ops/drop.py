@@ -60,7 +60,7 @@ def _drop(setup: Setup, reference: Reference, ids: Sequence[str], *, apply: bool
     source = open_source(setup, reference)
     try:
         if apply:
-            # Another program may be in the middle of a line.
+            # Another program may be in the middle of a line, which has no entry as a message yet.
             log.settled_tail(source.fd, setup.settle_s())
         return with_index(
             source, None, lambda index: _carry_out(setup, reference, source.fd, index, ids, apply=apply)
@@ -82,7 +82,13 @@ def _carry_out(
         for number in plan.entries:
             _set_aside(setup, reference, index, number)
         late = replace_log(
-            setup.layout, setup.place(reference), fd, _kept(fd, index, plan), plan.end, fsync=setup.fsync()
+            setup.layout,
+            setup.place(reference),
+            fd,
+            _kept(fd, index, plan),
+            plan.end,
+            fsync=setup.fsync(),
+            settle_s=setup.settle_s(),
         )
     return Dropped(
         conversation=reference.written(),
@@ -116,6 +122,9 @@ def _plan(reference: Reference, index: Index, ids: Sequence[str]) -> _Plan:
             raise BadInput(f"line {line} holds several messages; it has to be repaired before one is removed")
     rewritten = _rewritten(index, entries)
     end = index.last().end
+    if all(index[number].end < end for number in (*entries[-1:], *rewritten)):
+        # What lies behind the last LF may still grow: it is taken over last, with what else arrives.
+        end = log.last_newline(index.log, end)
     return _Plan(entries, {number: known[number] for number in entries}, rewritten, end)
 
 

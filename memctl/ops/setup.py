@@ -100,6 +100,8 @@ class Setup(NamedTuple):
         fd = files.open_dir(root, (".memctl",), create=True, fsync=self.fsync())
         try:
             if not self._known_format(fd):
+                if self.fsync():
+                    files.sync_parents(f"{root}/.memctl")
                 try:
                     files.create_at(fd, "format", b"%d\n" % FORMAT, f"{root}/.memctl/format", fsync=False)
                 except AlreadyExists:

@@ -133,6 +133,22 @@ def sync_chain(base: str, parts: Sequence[str]) -> None:
             os.close(fd)
 
 
+def sync_parents(path: str) -> None:
+    """fsync the directories above `path`: one killed while it made them may have left that to the next."""
+    while (parent := os.path.dirname(path)) != path:
+        path = parent
+        try:
+            fd = os.open(path, _DIRECTORY)
+        except OSError:
+            return
+        try:
+            _fsync(fd)
+        except OSError:
+            return
+        finally:
+            os.close(fd)
+
+
 def open_file(dir_fd: int, name: str, path: str, *, write: bool = False, append: bool = False) -> int:
     """A descriptor of an existing regular file; a link, pipe or device is refused (`path`: for messages)."""
     mode = (os.O_RDWR if write or append else os.O_RDONLY) | (os.O_APPEND if append else 0)
@@ -141,6 +157,8 @@ def open_file(dir_fd: int, name: str, path: str, *, write: bool = False, append:
     except OSError as error:
         if _is_link(dir_fd, name):
             raise AccessDenied(f"{path} is a symbolic link; links inside a store are not followed") from None
+        if error.errno in (errno.EISDIR, errno.ENXIO):
+            raise AccessDenied(f"{path} is not a regular file") from None
         raise error
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
@@ -166,26 +184,32 @@ def append(fd: int, chunks: Sequence[bytes], *, fsync: bool) -> int:
     """Append `chunks` (whole lines each) to a descriptor opened for appending; the offset of the first byte.
 
     Each chunk is one write. A short or failed write, or a failed fsync, is undone as long as nobody wrote
-    behind it, and raises StorageError: the file is then as it was. On return, with `fsync`, all is durable.
+    behind or in between, and raises StorageError: the file is then as it was. On return, with `fsync`, all
+    is durable.
     """
     start = -1
-    written = 0
+    end = -1
+    apart = False
     try:
         for chunk in chunks:
-            count = _write(fd, chunk)
-            end = os.lseek(fd, 0, os.SEEK_CUR)
-            if start < 0:
-                start = end - count
-            written = end - start
-            if count < len(chunk):
-                # The rest is tried only to learn the reason; if it fits after all, that is well.
-                _write_rest(fd, chunk[count:])
-                written += len(chunk) - count
+            rest = chunk
+            while rest:
+                # What a short write left over is tried again to learn the reason; if it fits, that is well.
+                count = _write(fd, rest)
+                position = os.lseek(fd, 0, os.SEEK_CUR)
+                if start < 0:
+                    start = position - count
+                elif position - count != end:
+                    apart = True
+                end = position
+                if apart and len(rest) < len(chunk):
+                    raise OSError(errno.EIO, "another program wrote into the middle of a line of ours")
+                rest = rest[count:]
         if fsync:
             _fsync(fd)
     except OSError as error:
-        _undo(fd, start)
-        raise StorageError(f"writing failed, nothing was stored: {error.strerror or error}") from error
+        undone = start < 0 or (not apart and _undo(fd, start, end))
+        raise _not_stored(error, undone) from error
     return start
 
 
@@ -194,30 +218,34 @@ def sync_appended(fd: int, start: int, end: int) -> None:
     try:
         _fsync(fd)
     except OSError as error:
-        if os.fstat(fd).st_size == end:
-            _undo_to(fd, start)
-        raise StorageError(f"the disk did not take it, nothing was stored: {error.strerror}") from error
+        raise _not_stored(error, _undo(fd, start, end)) from error
+
+
+def _undo(fd: int, start: int, end: int) -> bool:
+    """Cut what this process appended from `start` to `end`, unless a foreign writer is behind it already."""
+    if os.fstat(fd).st_size != end:
+        return False
+    try:
+        _ftruncate(fd, start)
+    except OSError:
+        return False
+    try:
+        _fsync(fd)
+    except OSError:
+        pass
+    return True
+
+
+def _not_stored(error: OSError, undone: bool) -> StorageError:
+    reason = error.strerror or str(error)
+    if undone:
+        return StorageError(f"writing failed, nothing was stored: {reason}")
+    return StorageError(f"writing failed, and what was written of it could not be taken back: {reason}")
 
 
 def _write_rest(fd: int, rest: bytes) -> None:
     while rest:
         rest = rest[_write(fd, rest) :]
-
-
-def _undo(fd: int, start: int) -> None:
-    """Cut what this process appended from `start` on, unless a foreign writer is behind it already."""
-    if start < 0:
-        return
-    if os.lseek(fd, 0, os.SEEK_CUR) == os.fstat(fd).st_size:
-        _undo_to(fd, start)
-
-
-def _undo_to(fd: int, start: int) -> None:
-    try:
-        _ftruncate(fd, start)
-        _fsync(fd)
-    except OSError:
-        pass
 
 
 def overwrite(fd: int, data: bytes, offset: int) -> None:
@@ -252,7 +280,7 @@ def replace_at(dir_fd: int, name: str, tmp_fd: int, chunks: Iterable[bytes], *, 
         _rename(tmp, name, src_dir_fd=tmp_fd, dst_dir_fd=dir_fd)
     except BaseException:
         try:
-            os.unlink(tmp, dir_fd=tmp_fd)
+            _unlink(tmp, dir_fd=tmp_fd)
         except OSError:
             pass
         raise
@@ -309,7 +337,7 @@ def create_at(dir_fd: int, name: str, data: bytes, path: str, *, fsync: bool = T
             _fsync(dir_fd)
     except BaseException:
         try:
-            os.unlink(name, dir_fd=dir_fd)
+            _unlink(name, dir_fd=dir_fd)
         except OSError:
             pass
         raise
@@ -325,18 +353,22 @@ def rename(src_fd: int, src: str, dst_fd: int, dst: str, *, fsync: bool = True) 
         _fsync(src_fd)
 
 
-def move(src_fd: int, src: str, dst_fd: int, dst: str, *, fsync: bool = True) -> None:
-    """As `rename`, also between file systems: there the copy is durable before the original goes."""
+def move(src_fd: int, src: str, dst_fd: int, dst: str, tmp_fd: int, *, fsync: bool = True) -> None:
+    """As `rename`, also between file systems: there a copy, made in `tmp_fd`, is durable before it goes."""
     try:
         rename(src_fd, src, dst_fd, dst, fsync=fsync)
         return
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-    fd = os.open(src, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=src_fd)
-    with open(fd, "rb") as file:
-        replace_at(dst_fd, dst, dst_fd, iter(lambda: file.read(1 << 20), b""), fsync=fsync)
+    copy(src_fd, src, dst_fd, dst, tmp_fd, fsync=fsync)
     unlink(src_fd, src, fsync=fsync)
+
+
+def copy(src_fd: int, src: str, dst_fd: int, dst: str, tmp_fd: int, *, fsync: bool = True) -> None:
+    """Put a copy of a file in another directory, written in `tmp_fd`, which lies on the same file system."""
+    with open(open_file(src_fd, src, src), "rb") as file:
+        replace_at(dst_fd, dst, tmp_fd, iter(lambda: file.read(1 << 20), b""), fsync=fsync)
 
 
 def unlink(dir_fd: int, name: str, *, fsync: bool = False, missing_ok: bool = True) -> bool:
@@ -360,14 +392,40 @@ def remove_empty_dir(dir_fd: int, name: str) -> None:
         pass
 
 
+# -- caches ---------------------------------------------------------------------------------------------
+
+
+def _cache_dir(path: str, *, create: bool = False) -> tuple[int, str]:
+    """The open directory of a cache, and the cache's name in it; raises OSError.
+
+    In a store no link is followed; the user's own cache directory may be reached over links.
+    """
+    directory, _, name = path.rpartition("/")
+    root, inside, below = directory.rpartition("/.memctl/")
+    try:
+        if inside:
+            return open_dir(root, (".memctl", *below.split("/")), create=create), name
+        if create:
+            make_dirs(directory)
+    except AccessDenied as error:
+        raise OSError(errno.ELOOP, str(error)) from None
+    return os.open(directory or ".", _DIRECTORY), name
+
+
+def _open_cache_file(dir_fd: int, name: str, flags: int) -> int:
+    fd = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=dir_fd)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "a cache has to be a regular file")
+    return fd
+
+
 def open_cache(path: str) -> int:
     """A descriptor of a cache file for reading and appending, made if missing; raises OSError."""
-    make_dirs(os.path.dirname(path))
-    dir_fd = os.open(os.path.dirname(path), _DIRECTORY)
+    dir_fd, name = _cache_dir(path, create=True)
     try:
-        name = os.path.basename(path)
         try:
-            return os.open(name, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)
+            return _open_cache_file(dir_fd, name, os.O_RDWR | os.O_APPEND)
         except FileNotFoundError:
             return create_file(dir_fd, name, append=True)
     finally:
@@ -376,15 +434,23 @@ def open_cache(path: str) -> int:
 
 def open_shared(path: str) -> int:
     """A descriptor of a cache file, made if missing, for writing where that is allowed; raises OSError."""
-    dir_fd = os.open(os.path.dirname(path), _DIRECTORY)
+    dir_fd, name = _cache_dir(path, create=True)
     try:
-        name = os.path.basename(path)
         try:
-            return os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)
+            return _open_cache_file(dir_fd, name, os.O_RDWR)
         except FileNotFoundError:
             return create_file(dir_fd, name)
         except PermissionError:
-            return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)
+            return _open_cache_file(dir_fd, name, os.O_RDONLY)
+    finally:
+        os.close(dir_fd)
+
+
+def open_kept(path: str, *, write: bool) -> int:
+    """A descriptor of an existing cache file; raises OSError."""
+    dir_fd, name = _cache_dir(path)
+    try:
+        return _open_cache_file(dir_fd, name, os.O_RDWR if write else os.O_RDONLY)
     finally:
         os.close(dir_fd)
 
@@ -392,29 +458,75 @@ def open_shared(path: str) -> int:
 def create_cache(path: str) -> tuple[int, str]:
     """A descriptor of a new empty file beside `path`, and its path; `place_cache` puts it in place."""
     tmp = f"{os.path.dirname(path)}/.{os.getpid()}-{os.urandom(6).hex()}"
-    dir_fd = os.open(os.path.dirname(path), _DIRECTORY)
+    dir_fd, name = _cache_dir(tmp, create=True)
     try:
-        return create_file(dir_fd, os.path.basename(tmp)), tmp
+        return create_file(dir_fd, name), tmp
     finally:
         os.close(dir_fd)
 
 
 def place_cache(tmp: str, path: str) -> None:
-    """Rename a finished cache into place."""
-    _rename(tmp, path)
+    """Rename a finished cache into place; both lie in one directory."""
+    dir_fd, name = _cache_dir(path)
+    try:
+        _rename(os.path.basename(tmp), name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+    finally:
+        os.close(dir_fd)
+
+
+def replace_cache(path: str, chunks: Iterable[bytes]) -> None:
+    """Write a cache anew: a temporary file beside it, renamed; raises OSError."""
+    dir_fd, name = _cache_dir(path, create=True)
+    try:
+        replace_at(dir_fd, name, dir_fd, chunks, fsync=False)
+    except AccessDenied as error:
+        raise OSError(errno.EACCES, str(error)) from None
+    finally:
+        os.close(dir_fd)
 
 
 def drop_cache(path: str) -> None:
     """Remove a cache; one that is gone already, or cannot be removed, is none of our trouble."""
     try:
-        _unlink(path)
+        dir_fd, name = _cache_dir(path)
+    except OSError:
+        return
+    try:
+        _unlink(name, dir_fd=dir_fd)
     except OSError:
         pass
+    finally:
+        os.close(dir_fd)
 
 
 def write_cache(fd: int, data: bytes) -> None:
     """Append to a cache; a cache may end anywhere, so nothing is undone. Raises OSError."""
     _write_rest(fd, data)
+
+
+# -- other processes ------------------------------------------------------------------------------------
+
+
+def is_open_for_writing(fd: int) -> bool | None:
+    """Whether some process has the file of the read-only descriptor `fd` open for writing; None: unknown.
+
+    Linux grants a read lease only on a file that nobody has open for writing; it is given back at once.
+    """
+    import fcntl
+    import signal
+
+    if not hasattr(fcntl, "F_SETLEASE"):
+        return None
+    try:
+        # By default the signal of a broken lease ends a process; this one is ignored by default.
+        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    return False
 
 
 def note(fd: int, data: bytes) -> None:

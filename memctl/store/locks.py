@@ -6,6 +6,7 @@ advisory: it is shown to who waits in vain, if the holder still lives.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from typing import TYPE_CHECKING, Any
@@ -38,19 +39,26 @@ class Lock:
     def __enter__(self) -> Lock:
         from filelock import FileLock, Timeout
 
-        os.close(files.open_dir(self._place.base, self._place.parts, create=True))
-        lock = FileLock(self._place.path, mode=0o600, thread_local=False)
+        file = self._open()
         try:
-            lock.acquire(timeout=self._timeout_s, poll_interval=POLL_S)
-        except Timeout:
-            raise LockTimeout(
-                f"{self._what} is busy: {self._holder()}; waited {self._timeout_s:g} s",
-                hint="wait for it, or give --lock-timeout SECONDS before the command",
-            ) from None
-        except PermissionError as error:
-            raise AccessDenied(f"cannot lock {self._what}: {error.strerror}: {self._place.path}") from None
-        self._lock = lock
-        self._leave_note()
+            lock = FileLock(self._place.path, mode=0o600, thread_local=False)
+            try:
+                lock.acquire(timeout=self._timeout_s, poll_interval=POLL_S)
+            except Timeout:
+                raise LockTimeout(
+                    f"{self._what} is busy: {self._holder()}; waited {self._timeout_s:g} s",
+                    hint="wait for it, or give --lock-timeout SECONDS before the command",
+                ) from None
+            except PermissionError as error:
+                raise self._denied(error) from None
+            self._lock = lock
+            try:
+                self._leave_note(file)
+            except BaseException:
+                lock.release()
+                raise
+        finally:
+            os.close(file)
         return self
 
     def __exit__(
@@ -58,15 +66,35 @@ class Lock:
     ) -> None:
         self._lock.release()
 
-    def _leave_note(self) -> None:
+    def _open(self) -> int:
+        """The lock file, made here if it is missing, so that it has the owner of its directory."""
+        try:
+            dir_fd = files.open_dir(self._place.base, self._place.parts, create=True)
+            try:
+                while True:
+                    try:
+                        return files.open_file(dir_fd, self._place.name, self._place.path, write=True)
+                    except FileNotFoundError:
+                        pass
+                    try:
+                        return files.create_file(dir_fd, self._place.name)
+                    except FileExistsError:
+                        continue
+            finally:
+                os.close(dir_fd)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise self._denied(error) from None
+            raise
+
+    def _denied(self, error: OSError) -> AccessDenied:
+        return AccessDenied(f"cannot lock {self._what}: {error.strerror}: {self._place.path}")
+
+    def _leave_note(self, file: int) -> None:
         """Who holds it, since when, for what. It may fail: it is a courtesy."""
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         try:
-            fd = os.open(self._place.path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                files.note(fd, f"{os.getpid()} {since} {self._command}\n".encode().ljust(64))
-            finally:
-                os.close(fd)
+            files.note(file, f"{os.getpid()} {since} {self._command}\n".encode().ljust(64))
         except OSError:
             pass
 

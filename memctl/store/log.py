@@ -66,7 +66,7 @@ def open_log(place: Place, missing: str) -> int:
 
 
 def open_for_append(place: Place, *, create: bool, fsync: bool, missing: str) -> tuple[int, bool]:
-    """A descriptor for appending, and whether the log is new; a new one's entry is durable with `fsync`."""
+    """A descriptor for appending, and whether the log is new; with `fsync` its entry is durable."""
     try:
         dir_fd = files.open_dir(place.base, place.parts, create=create, fsync=fsync)
     except FileNotFoundError:
@@ -82,7 +82,8 @@ def open_for_append(place: Place, *, create: bool, fsync: bool, missing: str) ->
             created = True
         try:
             check_exact(dir_fd, place.name, fd, place.path)
-            if created and fsync:
+            if fsync and not os.fstat(fd).st_size:
+                # Also when another process made it: that one may have been killed before its own fsync.
                 files.sync_chain(place.base, place.parts)
         except BaseException:
             os.close(fd)
@@ -120,35 +121,31 @@ def _variants(name: str) -> list[str]:
 
 
 def scan(fd: int, start: int, end: int) -> Iterator[Line]:
-    """The lines between two offsets; the last one may lack its LF."""
-    offset = start
-    parts: list[bytes] = []
-    held = 0
-    position = start
+    """The lines between two offsets; the last one may lack its LF.
+
+    A line over several blocks is read once more, whole: the largest line is then held once, not in parts too.
+    """
+    offset = position = start
     while position < end:
         block = os.pread(fd, min(BLOCK_BYTES, end - position), position)
         if not block:
             break
-        position += len(block)
-        if b"\n" not in block:
-            parts.append(block if held <= jsonl.LINE_MAX_BYTES else b"")
-            held += len(block)
-            continue
         lines = block.split(b"\n")
-        head, rest = lines[0], lines.pop()
-        if parts:
-            parts.append(head)
-            size_bytes = held + len(head) + 1
-            yield Line(offset, size_bytes, b"".join(parts)[: jsonl.LINE_MAX_BYTES + 1], True)
+        if offset < position and len(lines) > 1:
+            size_bytes = position - offset + len(lines.pop(0)) + 1
+            yield _whole_line(fd, offset, size_bytes, True)
             offset += size_bytes
-            del lines[0]
-        for data in lines:
+        position += len(block)
+        for data in lines[:-1]:
             yield Line(offset, len(data) + 1, data, True)
             offset += len(data) + 1
-        parts = [rest] if rest else []
-        held = len(rest)
-    if held:
-        yield Line(offset, held, b"".join(parts)[: jsonl.LINE_MAX_BYTES + 1], False)
+    if offset < position:
+        yield _whole_line(fd, offset, position - offset, False)
+
+
+def _whole_line(fd: int, offset: int, size_bytes: int, terminated: bool) -> Line:
+    size = min(size_bytes - terminated, jsonl.LINE_MAX_BYTES + 1)
+    return Line(offset, size_bytes, os.pread(fd, size, offset), terminated)
 
 
 def last_newline(fd: int, size_bytes: int) -> int:
@@ -209,19 +206,32 @@ def settled_tail(fd: int, settle_s: float) -> Tail | None:
 
 def _tail(fd: int, size_bytes: int) -> Tail:
     offset = last_newline(fd, size_bytes)
-    data = os.pread(fd, size_bytes - offset, offset)
+    data = read_span(fd, offset, size_bytes)
     pieces = read_line(data, terminated=False)
-    if all(piece.code not in ("torn-tail", "glued-lines") for piece in pieces):
+    if pieces[-1].code not in ("torn-tail", "glued-lines") or pieces[-1].message is not None:
+        # Ended by a LF it is a line that readers take, be it one with a torn piece in front.
         return Tail(offset, data, len(data))
     keep = 0
     for piece in pieces:
-        if piece.message is None:
-            break
         found = data.find(piece.stored, keep)
-        if found < 0:
+        if piece.message is None or found < 0:
             break
         keep = found + len(piece.stored)
-    return Tail(offset, data, len(data) if all(piece.message is not None for piece in pieces) else keep)
+    return Tail(offset, data, keep)
+
+
+def is_unchanged(fd: int, tail: Tail) -> bool:
+    """Whether the log still ends with this tail."""
+    return os.fstat(fd).st_size == tail.offset + len(tail.data)
+
+
+def read_span(fd: int, start: int, end: int) -> bytes:
+    """The bytes between two offsets, fewer where the file ends before."""
+    parts = []
+    while start < end and (block := os.pread(fd, min(end - start, 1 << 30), start)):
+        parts.append(block)
+        start += len(block)
+    return b"".join(parts) if len(parts) != 1 else parts[0]
 
 
 # -- appending ------------------------------------------------------------------------------------------

@@ -7,10 +7,11 @@ Both are durable before the bytes leave the place they come from.
 from __future__ import annotations
 
 import os
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from memctl.core import jsonl, names
-from memctl.errors import NotFound
+from memctl.errors import AlreadyExists, NotFound
 from memctl.store import files
 
 if TYPE_CHECKING:
@@ -18,19 +19,40 @@ if TYPE_CHECKING:
 
 
 def put(layout: Layout, user: str, data: bytes, note: dict[str, Any], *, stamp: str, fsync: bool) -> str:
-    """Keep `data` with its note; the id of the item. `stamp` is the time in the id (YYYYMMDDTHHMMSSZ)."""
+    """Keep `data` with its note; the id of the item. `stamp` is the time in the id (YYYYMMDDTHHMMSSZ).
+
+    The id is derived, so that a run with a given clock can be repeated.
+    """
     import hashlib
 
-    id = f"{stamp}-{os.urandom(4).hex()}"
-    full = {"id": id, **note, "length": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     dir_fd = files.open_dir(layout.root, layout.quarantine(user), create=True, fsync=fsync)
     try:
         path = "/".join((layout.root, *layout.quarantine(user)))
-        files.create_at(dir_fd, f"{id}.bytes", data, f"{path}/{id}.bytes", fsync=fsync)
+        for attempt in count():
+            derived = hashlib.sha256(b"%d " % attempt + jsonl.dumps(note) + data).hexdigest()[:8]
+            id = f"{stamp}-{derived}"
+            try:
+                files.create_at(dir_fd, f"{id}.bytes", data, f"{path}/{id}.bytes", fsync=fsync)
+                break
+            except AlreadyExists:
+                continue
+        full = {"id": id, **note, "length": len(data), "sha256": hashlib.sha256(data).hexdigest()}
         files.create_at(dir_fd, f"{id}.json", jsonl.dumps(full) + b"\n", f"{path}/{id}.json", fsync=fsync)
     finally:
         os.close(dir_fd)
+    if fsync:
+        files.sync_chain(layout.root, layout.quarantine(user)[:-1])
     return id
+
+
+def take_back(layout: Layout, user: str, id: str) -> None:
+    """Remove an item whose bytes stayed where they were after all."""
+    dir_fd = files.open_dir(layout.root, layout.quarantine(user))
+    try:
+        for name in (f"{id}.json", f"{id}.bytes"):
+            files.unlink(dir_fd, name)
+    finally:
+        os.close(dir_fd)
 
 
 def items(layout: Layout) -> list[dict[str, Any]]:
