@@ -45,7 +45,9 @@ class Choice:
             # With nothing left after the reserve not even a weight of zero fits.
             self.limit = counting.limit(self.room, request.counter) if self.room > 0 else -1
         self.counted = counted or self.limit is not None
-        self.totals = Totals(index, source.cache_path(request.counter), request.counter, self.weigh, progress)
+        self._progress = progress
+        self._cache = source.cache_path(request.counter)
+        self._totals: Totals | None = None
         self.pending = None if request.pending is None else compose("user", request.pending)
 
     def window(self) -> Window:
@@ -53,7 +55,16 @@ class Choice:
         try:
             return self._plain() if self.request.plain else self._largest()
         finally:
-            self.totals.close()
+            if self._totals is not None:
+                self._totals.close()
+
+    @property
+    def totals(self) -> Totals:
+        """The running totals; made on first use, for making them counts what is new in the log."""
+        if self._totals is None:
+            counter = self.request.counter
+            self._totals = Totals(self.index, self._cache, counter, self.weigh, self._progress)
+        return self._totals
 
     def _largest(self) -> Window:
         log, index = self.log, self.index
@@ -93,7 +104,7 @@ class Choice:
         return self.log.clean and any(self.index.flags(number) & turns.INCOMPLETE for number in group)
 
     def _view(self, head: list[int], summary: int, first: int, tail: list[int]) -> rules.View:
-        log, totals = self.log, self.totals
+        log = self.log
         newest = tail[0] if tail else log.newest(first)
         user = log.last_user(first)
         view = rules.View(
@@ -101,6 +112,7 @@ class Choice:
         )
         if not self.counted:
             return view
+        totals = self.totals
         fixed = sum(totals.single(number) for number in head) + self._pending_weight()
         summary_weight = totals.single(summary) if summary >= 0 else 0
         tail_weight = sum(totals.single(number) for number in tail)
@@ -142,7 +154,7 @@ class Choice:
 
     def _plain(self) -> Window:
         """The reference's rule: messages one by one from the last summary on, whatever they are."""
-        log, index, totals = self.log, self.index, self.totals
+        log, index = self.log, self.index
         last = index.last()
         summary = last.summary - 1
         first = max(summary, 0)
@@ -150,9 +162,9 @@ class Choice:
         pending = self._pending_weight() if self.counted else 0
         limit = None if self.limit is None else self.limit - pending
         if self.counted:
-            while totals.base > first and (limit is None or self._all_from(totals.base) <= limit):
-                totals.step(first)
-        low = max(first, totals.base)
+            while self.totals.base > first and (limit is None or self._all_from(self.totals.base) <= limit):
+                self.totals.step(first)
+        low = max(first, self.totals.base) if self.counted else first
         view = rules.PlainView(
             first=first,
             low=max(low, summary + 1),
@@ -160,18 +172,18 @@ class Choice:
             size=self.size,
             messages=count,
             whole=self._all_from(first) if self.counted and low == first else None,
-            summary=totals.single(summary) if self.counted and summary >= 0 else None,
-            before=lambda number: totals.upto(number).all,
+            summary=self.totals.single(summary) if self.counted and summary >= 0 else None,
+            before=lambda number: self.totals.upto(number).all,
         )
         kept, start = rules.plain(view, limit)
         if self.counted:
-            totals.reach(start)
+            self.totals.reach(start)
         entries = [n for n in range(start, self.size) if index.flags(n) & turns.MESSAGE]
         rest = [number for number in entries if number != summary]
         printed = [summary, *rest] if kept else entries
         weight = pending + (self._all_from(start) if self.counted and entries else 0)
         if self.counted and kept:
-            weight += totals.single(summary)
+            weight += self.totals.single(summary)
         left_out = [
             (entry.line, CODES[entry.code]) for _, entry in log.marked(first) if _is_damage(entry.flags)
         ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core import counting, turns
 from memctl.core.window import Request
+from memctl.errors import UsageError
 from memctl.ops.choosing import Choice
 from memctl.ops.source import open_source, with_index
 from memctl.store.totals import Totals
@@ -41,6 +42,8 @@ def count(
     progress: Callable[[int, int], None] | None = None,
 ) -> Counted:
     """Count a conversation or a file; what is counted already is not counted again."""
+    if window is not None and window.budget < 0:
+        raise UsageError("a budget cannot be negative; a budget of 0 is no limit")
     source = open_source(setup, target)
 
     def answer(index: Index) -> Counted:

@@ -75,6 +75,11 @@ def _logs(setup: Setup, user: str | None, notes: list[str]) -> Iterator[tuple[in
             dir_fd = files.open_dir(base, (*parts, directory))
         except FileNotFoundError:
             continue
+        except OSError as error:
+            if user is not None:
+                raise
+            notes.append(f"{'/'.join((base, *parts, directory))}: {error.strerror}")
+            continue
         try:
             for name in sorted(os.listdir(dir_fd)):
                 if name.endswith(names.SUFFIX):
@@ -94,7 +99,10 @@ def _user_dirs(setup: Setup, user: str | None, notes: list[str]) -> list[str]:
     try:
         found = []
         for name in sorted(os.listdir(dir_fd)):
-            mode = os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode
+            try:
+                mode = os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode
+            except FileNotFoundError:
+                continue
             if stat.S_ISDIR(mode) and not name.startswith("."):
                 found.append(name)
             elif stat.S_ISLNK(mode):
@@ -148,7 +156,8 @@ def _facts(index: Index) -> tuple[int, str | None, int, int]:
     role = None
     if last.messages:
         number = index.entry_of(last.messages - 1)
-        role = turns.role_of(index[number].role, index.value(number))
+        kind = index[number].role
+        role = turns.role_of(kind, index.value(number) if kind == turns.OTHER_ROLE else {})
     view = LogView(index)
     summaries = (1 + view.earlier_summaries(0)) if last.summary else 0
     return last.messages, role, summaries, last.marks + bool(view.open_tail(0))

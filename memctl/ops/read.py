@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core import marker, turns
@@ -110,6 +109,8 @@ def _with_ids(index: Index, first: int, messages: Sequence[Message]) -> Iterator
 
 def derived_id(raw: bytes, occurrence: int) -> str:
     """The id of a line that carries none: 16 hex digits of its bytes and of how often they came before."""
+    from hashlib import sha256
+
     return sha256(b"%d\n" % occurrence + raw).hexdigest()[:16]
 
 
@@ -133,8 +134,10 @@ def follow(setup: Setup, target: Reference | str, position: int) -> Iterator[Mes
                 log = _from(source, position)
                 if log.total < position:
                     position, seen = 0, None
-                yield from log.messages
-                position = max(position, log.total)
+                else:
+                    position = log.total
+                    yield from log.messages
         finally:
             os.close(source.fd)
-        time.sleep(_FOLLOW_POLL_S)
+        if seen is not None:
+            time.sleep(_FOLLOW_POLL_S)

@@ -6,11 +6,12 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core import names
+from memctl.errors import CannotCreate, MemctlError
 from memctl.ops.listing import conversations
 from memctl.ops.source import open_source
 from memctl.store import files
 from memctl.store.entries import HEADER_BYTES
-from memctl.store.sidecar import Index
+from memctl.store.sidecar import Index, is_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,12 +48,18 @@ def rebuild(
     """Make the index of each conversation anew from its log, and put it in the place of one that differs.
 
     Token totals of an index that is right stay; those of a wrong one are counted anew when they are needed.
+    Of many conversations, those that cannot be opened are passed over.
     """
     everything = conversations(setup, user)
     chosen = [row for row in everything if conversation in (None, row.conversation)]
     messages = wrong = 0
     for done, reference in enumerate(chosen):
-        source = open_source(setup, reference)
+        try:
+            source = open_source(setup, reference)
+        except MemctlError:
+            if conversation is not None:
+                raise
+            continue
         try:
             count, same = _compare(source, check=check)
         finally:
@@ -64,9 +71,7 @@ def rebuild(
     strays = list(_strays(setup, user, {(row.user, row.conversation) for row in everything}))
     if not check:
         for directory, name in strays:
-            dir_fd = files.open_dir(setup.layout.root, (*_CACHES, directory))
-            files.unlink(dir_fd, name)
-            os.close(dir_fd)
+            files.drop_cache("/".join((setup.layout.root, *_CACHES, directory, name)))
     return Rebuilt(
         users=len({row.user for row in chosen}),
         conversations=len(chosen),
@@ -80,7 +85,9 @@ def rebuild(
 def _compare(source: Source, *, check: bool) -> tuple[int, bool]:
     """How many messages the log has, and whether the kept index is the one that the log gives."""
     path = source.cache_path("index")
-    tmp = None if path is None else f"{path}-new"
+    tmp = None if path is None else f"{os.path.dirname(path)}/.{os.getpid()}-new"
+    if tmp is not None:
+        files.drop_cache(tmp)
     fresh = Index(source.fd, tmp)
     messages = fresh.last().messages
     written = tmp is not None and os.path.exists(tmp)
@@ -88,17 +95,21 @@ def _compare(source: Source, *, check: bool) -> tuple[int, bool]:
     if path is None or tmp is None or not written:
         return messages, True
     same = _same_entries(path, tmp)
-    if same or check:
+    try:
+        if not (same or check):
+            files.place_cache(tmp, path)
+    except OSError as error:
+        raise CannotCreate(f"{path}: {error.strerror}") from None
+    finally:
         files.drop_cache(tmp)
-    else:
-        files.place_cache(tmp, path)
     return messages, same
 
 
 def _same_entries(path: str, other: str) -> bool:
     try:
         with open(path, "rb") as one, open(other, "rb") as two:
-            one.seek(HEADER_BYTES)
+            if not is_header(one.read(HEADER_BYTES)):
+                return False
             two.seek(HEADER_BYTES)
             while True:
                 block = one.read(_BLOCK_BYTES)
@@ -124,7 +135,8 @@ def _strays(setup: Setup, user: str | None, known: set[tuple[str, str | None]]) 
         owner = names.decode(directory)
         if user is not None and owner != user:
             continue
-        for name in sorted(os.listdir("/".join((setup.layout.root, *_CACHES, directory)))):
+        path = "/".join((setup.layout.root, *_CACHES, directory))
+        for name in sorted(os.listdir(path)) if os.path.isdir(path) else ():
             conversation = names.decode(name.rpartition(".")[0])
             if (owner, conversation) not in known:
                 yield directory, name

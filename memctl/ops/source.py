@@ -43,7 +43,10 @@ def open_source(setup: Setup, target: Reference | str) -> Source:
     """
     user_cache = user_cache_dir()
     if isinstance(target, Reference):
-        fd = log.open_log(setup.place(target), str(setup.missing(target)))
+        try:
+            fd = log.open_log(setup.place(target), "")
+        except NotFound:
+            raise setup.missing(target) from None
         cache = store_cache(setup, target, setup.place(target).path, user_cache)
         return Source(target.written(), fd, cache, user_cache)
     fd = _open_path(target)
@@ -71,6 +74,8 @@ def _file_cache(path: str, user_cache: str | None) -> str | None:
 
 def _open_path(path: str) -> int:
     if path == "-":
+        if sys.stdin is None:
+            raise NotFound("there is no standard input")
         return os.dup(sys.stdin.fileno())
     expanded = os.path.expanduser(path) if path.startswith("~") else path
     try:
@@ -104,7 +109,11 @@ def with_index(
 ) -> Answer:
     """What `answer` says of the log's index; an index that turns out wrong is made anew."""
     for attempt in range(4):
-        index = Index(source.fd, source.cache_path("index") if attempt < 3 else None, progress)
+        try:
+            index = Index(source.fd, source.cache_path("index") if attempt < 3 else None, progress)
+        except Damaged:
+            # The log was rewritten while it was read.
+            continue
         try:
             return answer(index)
         except Damaged:

@@ -26,6 +26,7 @@ HEADER_BYTES = 96
 ENTRY_BYTES = _ENTRY.size
 _BLOCK_ENTRIES = 64
 _SPAN_BYTES = 1 << 20
+_CRC_BLOCK_BYTES = 1 << 18
 
 
 class Damaged(Exception):
@@ -35,7 +36,7 @@ class Damaged(Exception):
 class Entry(NamedTuple):
     """One piece of a line. Counts run from the start of the log up to and including this entry.
 
-    `end`: offset behind the line. `crc`: CRC-32 of the line with its LF. `line`: from 1. `messages`: all.
+    `end`: offset behind the line. `crc`: CRC-32 of the log up to there. `line`: from 1. `messages`: all.
     `sent`, `clean`: messages of complete groups, of those without an incomplete answer. `marks`: lines that
     are left out or mended, and groups found broken. `summary`, `user`, `start`: entry number plus one of the
     last summary, user message, start of a group, 0 for none. `frontier`: first entry not covered.
@@ -92,7 +93,10 @@ class Entries:
         block = self._blocks.get(block_number, b"")
         if len(block) < (place + 1) * ENTRY_BYTES:
             start = HEADER_BYTES + block_number * _BLOCK_ENTRIES * ENTRY_BYTES
-            block = os.pread(self._file, _BLOCK_ENTRIES * ENTRY_BYTES, start)
+            try:
+                block = os.pread(self._file, _BLOCK_ENTRIES * ENTRY_BYTES, start)
+            except OSError as error:
+                raise Damaged(f"the cache cannot be read: {error.strerror}") from None
             if len(self._blocks) > 1024:
                 self._blocks.clear()
             self._blocks[block_number] = block
@@ -176,13 +180,14 @@ class Entries:
         if position and os.pread(self.log, 1, position - 1) != b"\n":
             raise Damaged("a span does not begin behind a LF")
         number = self._first_of_line(first)
+        crc = self.before(number).crc
         data, at = b"", 0
         while number < end:
             entry = self[number]
             size = entry.end - position
             if size > LINE_MAX_BYTES + 1:
                 yield Piece(b"", CODES[entry.code], None, None)
-                position, data, at = entry.end, b"", 0
+                position, crc, data, at = entry.end, entry.crc, b"", 0
                 number += 1
                 continue
             if at + size > len(data):
@@ -191,7 +196,8 @@ class Entries:
             raw = data[at : at + size]
             at += size
             position = entry.end
-            if zlib.crc32(raw) != entry.crc:
+            crc = zlib.crc32(raw, crc)
+            if crc != entry.crc:
                 raise Damaged(f"line {entry.line} is not the line of the index")
             count = 1
             while number + count < len(self) and self[number + count].end == entry.end:
@@ -218,8 +224,21 @@ class Entries:
             piece = read_line(piece.stored)[0]
         return piece.message or {}
 
+    def span_agrees(self, first: int, last: int) -> bool:
+        """Whether the log's bytes of the lines of two entries, and between them, are the index's."""
+        before, end = self.before(first), self[last]
+        return log_crc(self.log, before.end, end.end, before.crc) == end.crc
+
     def _first_of_line(self, number: int) -> int:
         line = self[number].line
         while number and self[number - 1].line == line:
             number -= 1
         return number
+
+
+def log_crc(fd: int, start: int, end: int, crc: int) -> int:
+    """The CRC-32 of a file up to `end`, `crc` being that of the bytes in front of `start`."""
+    while start < end and (block := os.pread(fd, min(_CRC_BLOCK_BYTES, end - start), start)):
+        crc = zlib.crc32(block, crc)
+        start += len(block)
+    return crc

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memctl.core import covers, turns
 from memctl.core.lines import read_line
 from memctl.store import log
-from memctl.store.entries import NOTHING, Entry
+from memctl.store.entries import NOTHING, Entry, log_crc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,10 +24,10 @@ def take_in(entries: Entries, end: int, checkpoint: Callable[[int], None]) -> No
     """Add the entries of the log's bytes from where they end up to the offset `end`."""
     entry = entries.last() if len(entries) else NOTHING
     reader = _resume(entries, entry)
-    number = entry.line
+    number, crc = entry.line, entry.crc
     for line in log.scan(entries.log, entry.end, end):
         number += 1
-        crc = line_crc(line)
+        crc = _crc_behind(entries.log, line, crc)
         for piece in read_line(line.data, terminated=line.terminated):
             place = (line.offset + line.size_bytes, crc, number)
             entry = _next(entries, entry, place, piece, reader.feed(piece))
@@ -36,9 +36,11 @@ def take_in(entries: Entries, end: int, checkpoint: Callable[[int], None]) -> No
             checkpoint(entry.end)
 
 
-def line_crc(line: log.Line) -> int:
-    """The CRC-32 of a line with its LF."""
-    return zlib.crc32(line.data + b"\n" if line.terminated else line.data)
+def _crc_behind(fd: int, line: log.Line, crc: int) -> int:
+    if len(line.data) + line.terminated < line.size_bytes:
+        return log_crc(fd, line.offset, line.offset + line.size_bytes, crc)
+    crc = zlib.crc32(line.data, crc)
+    return zlib.crc32(b"\n", crc) if line.terminated else crc
 
 
 def _resume(entries: Entries, last: Entry) -> turns.Reader:

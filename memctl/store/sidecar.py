@@ -7,12 +7,13 @@ waits for, never cut in place; on a mismatch a new file takes its place by renam
 from __future__ import annotations
 
 import os
+import stat
 import struct
 import time
 import zlib
 from typing import TYPE_CHECKING
 
-from memctl.store import files, indexing, log
+from memctl.store import files, indexing
 from memctl.store.entries import ENTRY_BYTES, HEADER_BYTES, Damaged, Entries
 
 if TYPE_CHECKING:
@@ -22,8 +23,11 @@ _HEADER = struct.Struct("<16s8s6QI")
 _MAGIC = b"memctl index 1\n\0"
 #: A stamp taken this soon after the log's last change may miss a change in the same tick of its clock.
 RACY_NS = 2_000_000_000
-#: How many lines, spread over the log, are compared before the index of a grown log is believed.
+#: So much of the end of a log is compared before its index is believed: any window but a huge one lies there.
+_RECENT_BYTES = 8 << 20
+#: And so many stretches of at least this size, spread over what lies in front of it.
 _SAMPLES = 8
+_SAMPLE_BYTES = 1 << 16
 
 
 class Index(Entries):
@@ -38,6 +42,8 @@ class Index(Entries):
         self.generation = b""
         self._progress = progress
         self._writable = False
+        # Before anything is read: a change after this moment has a later time, but for its clock's tick.
+        self._looked_ns = time.time_ns()
         self._status = os.fstat(fd)
         if not self._reuse():
             self._build()
@@ -52,7 +58,7 @@ class Index(Entries):
             if self._believable():
                 self._extend()
                 return True
-        except (Damaged, struct.error):
+        except (Damaged, OSError, struct.error):
             pass
         self.close()
         return False
@@ -60,56 +66,57 @@ class Index(Entries):
     def _open(self, path: str) -> bool:
         for mode in (os.O_RDWR, os.O_RDONLY):
             try:
-                self._file = os.open(path, mode | os.O_NOFOLLOW | os.O_CLOEXEC)
-                self._writable = mode == os.O_RDWR
-                return True
+                self._file = files.open_kept(path, write=mode == os.O_RDWR)
             except OSError:
                 continue
+            self._writable = mode == os.O_RDWR
+            if stat.S_ISREG(os.fstat(self._file).st_mode):
+                return True
+            self.close()
         return False
 
     def _believable(self) -> bool:
         header = os.pread(self._file, _HEADER.size, 0)
-        magic, self.generation, dev, ino, size_bytes, mtime, ctime, stamped, own = _HEADER.unpack(header)
-        if magic != _MAGIC or own != zlib.crc32(header[:-4]):
+        if not is_header(header):
             return False
-        self._saved = (os.fstat(self._file).st_size - HEADER_BYTES) // ENTRY_BYTES
-        last = self.last()
+        _, self.generation, dev, ino, size_bytes, mtime, ctime, stamped, _ = _HEADER.unpack(header)
+        self._saved = max(os.fstat(self._file).st_size - HEADER_BYTES, 0) // ENTRY_BYTES
         status = self._status
-        if status.st_size < last.end:
+        if status.st_size < self.last().end:
             return False
-        same_file = (dev, ino) == (status.st_dev, status.st_ino)
-        if same_file and (size_bytes, mtime, ctime) == (
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_ctime_ns,
-        ):
-            return stamped - max(mtime, ctime) > RACY_NS or self._samples_agree()
-        if same_file and status.st_size > size_bytes:
-            return self._samples_agree()
-        return self._all_agree()
+        if len(self):
+            # A cut cache may end between the messages of one line.
+            self.stored(len(self) - 1)
+        if (dev, ino) != (status.st_dev, status.st_ino) or status.st_size < size_bytes:
+            return self._all_agrees()
+        if status.st_size > size_bytes:
+            return self._recent_agrees()
+        if (mtime, ctime) != (status.st_mtime_ns, status.st_ctime_ns):
+            return self._all_agrees()
+        return stamped - max(mtime, ctime) > RACY_NS or self._recent_agrees()
 
-    def _samples_agree(self) -> bool:
-        """Whether the last line and some others, spread evenly, stand where the index says."""
-        size = len(self)
-        numbers = {size * part // (_SAMPLES - 1) for part in range(_SAMPLES - 1)} | {size - 1}
-        for number in numbers:
-            if 0 <= number < size:
-                self.stored(number)
-        return True
+    def _all_agrees(self) -> bool:
+        return not len(self) or self.span_agrees(0, len(self) - 1)
 
-    def _all_agree(self) -> bool:
-        size = len(self)
-        number = 0
-        for line in log.scan(self.log, 0, self.last().end):
-            if number >= size:
+    def _recent_agrees(self) -> bool:
+        """Whether the end of the log, and some stretches in front of it, are what the index says.
+
+        What another program changed in place, far from the end, before the log grew, may escape this.
+        """
+        size, end = len(self), self.last().end
+        if not size:
+            return True
+        recent = self._entry_at(end - _RECENT_BYTES)
+        samples = {end * part // _SAMPLES for part in range(_SAMPLES)} if recent else ()
+        for offset in samples:
+            last = min(self._entry_at(offset + _SAMPLE_BYTES), size - 1)
+            if not self.span_agrees(self._entry_at(offset), last):
                 return False
-            entry = self[number]
-            end = line.offset + line.size_bytes
-            if entry.end != end or entry.crc != indexing.line_crc(line):
-                return False
-            while number < size and self[number].end == end:
-                number += 1
-        return number == size
+        return self.span_agrees(recent, size - 1)
+
+    def _entry_at(self, offset: int) -> int:
+        """The first entry whose line ends behind an offset."""
+        return self.first_where(0, lambda entry: entry.end > offset)
 
     # -- growing ------------------------------------------------------------------------------------------
 
@@ -127,7 +134,6 @@ class Index(Entries):
         tmp = ""
         if self.path is not None:
             try:
-                files.make_dirs(os.path.dirname(self.path))
                 self._file, tmp = files.create_cache(self.path)
                 self._writable = True
             except OSError:
@@ -135,11 +141,21 @@ class Index(Entries):
         try:
             indexing.take_in(self, self._status.st_size, self._checkpoint)
             if self._writable and self._keep():
-                files.place_cache(tmp, self.path or "")
-                tmp = ""
+                tmp = self._place(tmp)
+        except BaseException:
+            self.close()
+            raise
         finally:
             if tmp:
                 files.drop_cache(tmp)
+
+    def _place(self, tmp: str) -> str:
+        """Put the new file in place; what is then left to remove, where that cannot be done."""
+        try:
+            files.place_cache(tmp, self.path or "")
+            return ""
+        except OSError:
+            return tmp
 
     def _checkpoint(self, done: int) -> None:
         if self._writable:
@@ -189,7 +205,7 @@ class Index(Entries):
             status.st_size,
             status.st_mtime_ns,
             status.st_ctime_ns,
-            time.time_ns(),
+            self._looked_ns,
             0,
         )[:-4]
         return (body + zlib.crc32(body).to_bytes(4, "little")).ljust(HEADER_BYTES, b"\0")
@@ -208,3 +224,13 @@ class Index(Entries):
         if self.path is not None:
             files.drop_cache(self.path)
         self.close()
+
+
+def is_header(data: bytes) -> bool:
+    """Whether the bytes begin with the header of an index of this version, undamaged."""
+    header = data[: _HEADER.size]
+    return (
+        header.startswith(_MAGIC)
+        and _HEADER.size == len(header)
+        and _HEADER.unpack(header)[-1] == zlib.crc32(header[:-4])
+    )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core import turns
 from memctl.core.lines import read_line
+from memctl.errors import MemctlError
 from memctl.store import files
 from memctl.store.entries import Damaged
 
@@ -71,8 +72,11 @@ class Totals:
         self._memory: dict[int, Total] = {}
         self._singles: dict[int, int] = {}
         self._step = _FIRST_STEP
-        # Counting begins at a group of which all lines but the last, at most, are ended by LF.
-        self.base = self.end = max(index.before(index.saved).start - 1, 0)
+        self._seed = zlib.crc32(index.generation + self._counter)
+        # Counting begins at a group of which all lines but the last, at most, are ended by LF, so that totals
+        # can be kept; where the index cannot be, at the last group.
+        kept = index.saved if len(index) - index.saved <= _FIRST_STEP else len(index)
+        self.base = self.end = max(index.before(kept).start - 1, 0)
         self._base_total = Total(0, 0, 0)
         if path is not None and index.path is not None:
             self._open(path)
@@ -113,7 +117,10 @@ class Totals:
         block = self._blocks.get(block_number, b"")
         if len(block) < (place + 1) * _RECORD.size:
             start = _HEADER.size + block_number * _BLOCK_RECORDS * _RECORD.size
-            block = os.pread(self._file, _BLOCK_RECORDS * _RECORD.size, start)
+            try:
+                block = os.pread(self._file, _BLOCK_RECORDS * _RECORD.size, start)
+            except OSError:
+                return None
             if len(self._blocks) > 1024:
                 self._blocks.clear()
             self._blocks[block_number] = block
@@ -121,7 +128,11 @@ class Totals:
         if len(data) < _RECORD.size:
             return None
         *fields, own = _RECORD.unpack(data)
-        return tuple(fields) if own == _proof(data[:-4], number) else None
+        return tuple(fields) if own == self._proof(data[:-4], number) else None
+
+    def _proof(self, body: bytes, number: int) -> int:
+        """The CRC of a record, seeded with its number, the counter and the index that it belongs to."""
+        return zlib.crc32(body, (self._seed + number) & 0xFFFFFFFF)
 
     # -- counting -----------------------------------------------------------------------------------------
 
@@ -208,20 +219,22 @@ class Totals:
     def _open(self, path: str) -> None:
         """Take over what is kept; start a new file where none is or it belongs to another index."""
         try:
-            files.make_dirs(os.path.dirname(path))
             for attempt in (1, 2):
                 self._file = files.open_shared(path)
                 self._writable = self._lock()
-                if self._load() or not self._writable:
+                if self._load():
                     return
-                if attempt == 1 and os.fstat(self._file).st_size:
-                    files.replace(path, [])
-                    os.close(self._file)
-                    continue
-                self._write_header()
-                return
-        except OSError:
-            self._writable = False
+                if not self._writable:
+                    break
+                if attempt == 2 or not os.fstat(self._file).st_size:
+                    self._write_header()
+                    return
+                files.replace_cache(path, [])
+                self.close()
+        except (OSError, MemctlError):
+            pass
+        self._writable = False
+        self.close()
 
     def _load(self) -> bool:
         header = os.pread(self._file, _HEADER.size, 0)
@@ -269,7 +282,7 @@ class Totals:
         packed = []
         for number, record in records.items():
             body = _RECORD.pack(*record, 0)[:-4]
-            packed.append(body + _proof(body, number).to_bytes(4, "little"))
+            packed.append(body + self._proof(body, number).to_bytes(4, "little"))
         try:
             files.overwrite(self._file, b"".join(packed), _HEADER.size + first * _RECORD.size)
         except OSError:
@@ -303,7 +316,3 @@ class Totals:
         if self._path is not None:
             files.drop_cache(self._path)
         self.close()
-
-
-def _proof(body: bytes, number: int) -> int:
-    return zlib.crc32(body, (number + 1) & 0xFFFFFFFF)

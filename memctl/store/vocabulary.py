@@ -151,12 +151,11 @@ def open_table(path: str, name: str) -> TableRanks | None:
 def lay_out(path: str, name: str, ranks: Ranks) -> None:
     """Write the table of a whole vocabulary to `path`, by rename, so that a second writer does no harm.
 
-    Raises what `files` raises if that fails: OSError or MemctlError.
+    Raises OSError if that fails.
     """
     from memctl.store import files
 
-    files.make_dirs(os.path.dirname(path))
-    files.replace(path, _table_chunks(name, ranks))
+    files.replace_cache(path, _table_chunks(name, ranks))
 
 
 def _table_chunks(name: str, ranks: Ranks) -> Iterator[bytes]:

@@ -1,7 +1,5 @@
 """Token counts: equal to tiktoken's on every text, from every state of the cache, without a network."""
 
-# ruff: noqa: SIM300 (the expected value comes first)
-
 from __future__ import annotations
 
 import hashlib

@@ -55,6 +55,6 @@ def window(lines, budget, weigh, fingerprint, *, pending=None, reserve=0, keep_o
     n = next((n for n, size in enumerate(sizes) if size <= limit > 0), len(tries) - 1)
     rest, anchored = [i for g in tries[n] for i in g if i < len(lines)], bool(users) and n > len(users)
     return {"head": head, "summary": max(summary, default=None), "anchor": rest[0] if anchored else None, "rest": rest[anchored:],
-            "covered": sum(i in summaries[:-1] or i < frontier and i not in head for i in places), "cut": sum(map(len, region)) - sum(map(len, tries[n])),
+            "covered": sum(i in summaries[:-1] or (i < frontier and i not in head) for i in places), "cut": sum(map(len, region)) - sum(map(len, tries[n])),
             "left_out": [(i, fault) for i, fault in enumerate(code) if fault and i >= frontier],
             "summary_gives_way": bool(summary) and sizes[n] > limit, "over": weigh([log[i] for i in sum(tries[n], head)]) > limit}

@@ -144,7 +144,7 @@ def test_it_is_the_largest_valid_window(counter: str, part: int, tmp_path: Path)
 
 @pytest.mark.parametrize("part", range(4))
 def test_covers_survive_changes_behind_our_back(part: int, tmp_path: Path) -> None:
-    """With lines deleted, inserted or changed, the boundary is the contract's, found with caches or without."""
+    """With lines deleted, inserted or changed, boundaries are the contract's, with caches or without."""
     store = Store(tmp_path / "store")
     weigh = weigh_for("bytes4", tmp_path)
     for seed in SEEDS[part::4]:
