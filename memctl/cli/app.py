@@ -34,6 +34,10 @@ class Subcommand(TyperCommand):
         # The inherited list comes from a set: its order, and so the help, would differ from run to run.
         return _HELP_NAMES
 
+    def collect_usage_pieces(self, ctx: "Context") -> list[str]:
+        # Typer writes an argument that has to be there in braces.
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
     def invoke(self, ctx: "Context") -> Any:
         if not gc.isenabled():
             gc.freeze()
@@ -90,11 +94,11 @@ class Root(TyperGroup):
             formatter.write_dl(rows)
 
 
-def _print_version(value: bool) -> None:
+def _print_version(ctx: typer.Context, value: bool) -> None:
     if value:
         from memctl import __version__
 
-        typer.echo(f"memctl {__version__}")
+        ctx.obj.out.text(f"memctl {__version__}\n")
         raise typer.Exit
 
 

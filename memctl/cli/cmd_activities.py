@@ -1,9 +1,10 @@
 """`memctl activities`: print or replace a conversation's activities."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from memctl.cli.given import read_whole
 
 if TYPE_CHECKING:
     from memctl.cli.invocation import Invocation
@@ -18,16 +19,14 @@ def command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Print the activities of a conversation, a JSON array, or replace them whole."""
+    """Print the activities of a conversation, a JSON array, or replace them whole.
+
+    memctl does not look into them. Stop a Go service that has the conversation open before replacing them.
+    """
     invocation: Invocation = ctx.obj
     conversation = invocation.store().at(ref)
     if new is not None:
-        if new == "-":
-            data = sys.stdin.buffer.read()
-        else:
-            with open(new, "rb") as file:
-                data = file.read()
-        conversation.set_activities(data)
+        conversation.set_activities(read_whole(new, invocation.out, "a JSON array"))
     stored = conversation.activities()
     if as_json:
         from memctl.core import jsonl
@@ -38,7 +37,7 @@ def command(
                 "activities": jsonl.exact(stored.decode("utf-8")),
                 "replaced": new is not None,
             },
-            report=False,
+            report=new is not None,
         )
     elif new is None:
         invocation.out.bytes(stored + b"\n")

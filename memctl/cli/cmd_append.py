@@ -1,13 +1,14 @@
 """`memctl append`: store messages at the end of a conversation."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from memctl.cli.given import read_whole
+from memctl.cli.output import counted
 from memctl.core import marker
 from memctl.core.message import ROLES, compose
-from memctl.errors import BadInput, UsageError
+from memctl.errors import UsageError
 
 if TYPE_CHECKING:
     from memctl.cli.invocation import Invocation
@@ -21,18 +22,31 @@ def command(
     text: Annotated[
         str | None, typer.Argument(metavar="[TEXT]", help="One message. Without it: JSON lines.")
     ] = None,
-    role: Annotated[str, typer.Option("-r", "--role", help="Role of TEXT; user if nothing says else.")] = "",
-    name: Annotated[str, typer.Option("--name", help="Name of the speaker.")] = "",
-    tool_call_id: Annotated[str, typer.Option("--tool-call-id", help="The call that TEXT answers.")] = "",
-    tool_name: Annotated[str, typer.Option("--tool-name", help="Name of the tool that answers.")] = "",
-    id: Annotated[str | None, typer.Option("--id", help="Id of the message: a retry is then safe.")] = None,
+    role: Annotated[
+        str,
+        typer.Option(
+            "-r", "--role", metavar="ROLE", help="Role of TEXT; user unless an option below says else."
+        ),
+    ] = "",
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the speaker.")] = "",
+    tool_call_id: Annotated[
+        str, typer.Option("--tool-call-id", metavar="ID", help="The call that TEXT answers.")
+    ] = "",
+    tool_name: Annotated[
+        str, typer.Option("--tool-name", metavar="NAME", help="Name of the tool that answers.")
+    ] = "",
+    id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Id of the message: a retry is then safe.")
+    ] = None,
     summary: Annotated[bool, typer.Option("--summary", help="TEXT stands for all before it.")] = False,
     incomplete: Annotated[bool, typer.Option("--incomplete", help="TEXT may be cut short.")] = False,
     ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Echo TEXT, do not store it.")] = False,
     input_file: Annotated[
         str | None, typer.Option("--input", metavar="FILE", help="Read JSON lines from FILE, - for stdin.")
     ] = None,
-    skip_invalid: Annotated[bool, typer.Option("--skip-invalid", help="Store the other lines.")] = False,
+    skip_invalid: Annotated[
+        bool, typer.Option("--skip-invalid", help="Store the other lines when one is bad.")
+    ] = False,
     no_fsync: Annotated[bool, typer.Option("--no-fsync", help="Do not wait for the disk.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object about what was done.")] = False,
 ) -> None:
@@ -50,7 +64,7 @@ def command(
             raise UsageError("-r, --name, --id and the like are for TEXT; JSON lines bring their own")
         conversation = store.at(ref)
         done = conversation.append_jsonl(
-            _read(input_file, invocation.out), skip_invalid=skip_invalid, fsync=fsync
+            read_whole(input_file, invocation.out, "JSON lines"), skip_invalid=skip_invalid, fsync=fsync
         )
     else:
         if input_file is not None or skip_invalid:
@@ -95,20 +109,6 @@ def _id(id: str | None) -> str | None:
     return id
 
 
-def _read(input_file: str | None, out: "Output") -> bytes:
-    if input_file in (None, "-"):
-        if sys.stdin is None:
-            raise BadInput("there is no standard input")
-        if sys.stdin.isatty():
-            out.talk("reading JSON lines from the terminal; Ctrl-D ends them")
-        return sys.stdin.buffer.read()
-    try:
-        with open(input_file or "", "rb") as file:
-            return file.read()
-    except IsADirectoryError:
-        raise BadInput(f"{input_file} is a directory") from None
-
-
 def _say(out: "Output", done: "Appended") -> None:
     """What has to be known beside the answer: healed tails, skipped lines, what the Go reader stops at."""
     for item in done.healed:
@@ -124,7 +124,7 @@ def _say(out: "Output", done: "Appended") -> None:
     for item in done.go_unreadable:
         out.talk(f"message {item['id']}: {item['code']}, the Go reader stops there")
     if done.duplicates:
-        out.talk(f"{done.duplicates} of the messages were stored already")
+        out.talk(f"{counted(done.duplicates, 'message')} stored already, not stored again")
 
 
 def _echo(out: "Output", done: "Appended") -> None:

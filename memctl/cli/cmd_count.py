@@ -18,7 +18,7 @@ def command(
         int | None, typer.Option("-b", "--budget", metavar="N", help="The window's budget.")
     ] = None,
     counter: Annotated[
-        str | None, typer.Option("--counter", help="o200k_base, cl100k_base or bytes4.")
+        str | None, typer.Option("--counter", metavar="C", help="o200k_base, cl100k_base or bytes4.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, with tokens by role.")] = False,
 ) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memctl.cli.guard import Answer
+from memctl.cli.output import counted
 
 if TYPE_CHECKING:
     from memctl.cli.invocation import Invocation
@@ -19,14 +20,14 @@ def command(
 ) -> None:
     """Move a conversation, with its activities, to the trash; its caches go too.
 
-    `memctl trash restore REF` brings it back.
+    `memctl trash restore REF` brings it back. Stop a Go service that has the conversation open first.
     """
     invocation: Invocation = ctx.obj
     done = invocation.store().at(ref).delete(hard=hard, apply=yes)
     if as_json:
         invocation.out.json(done._asdict())
     else:
-        what = f"{done.conversation} ({done.bytes} bytes)"
+        what = f"{done.conversation} ({counted(done.bytes, 'byte')})"
         where = "for good" if hard else "to the trash"
         verb = "gone" if done.applied else "would go"
         invocation.out.report(f"{what}: {verb} {where}\n")

@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memctl.cli.invocation import Invocation
+    from memctl.cli.output import Output
     from memctl.errors import MemctlError
 
+_NAME_WIDTH = 13
 _MANUAL = os.path.join(os.path.dirname(memctl.__file__), "manual")
 
 
 def command(
     ctx: typer.Context,
     topic: Annotated[str | None, typer.Argument(metavar="TOPIC", help="A page or a command.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object with the text.")] = False,
 ) -> None:
     """Print a page of the manual, or a command's help.
 
@@ -32,9 +35,12 @@ def command(
     """
     invocation: Invocation = ctx.obj
     if topic is None:
-        pages = "".join(f"  {name}\n" for name in topics())
-        invocation.out.text(
-            f"{ctx.find_root().get_help()}\n\nPages of the manual (memctl help TOPIC):\n{pages}"
+        pages = "".join(f"  {name.ljust(_NAME_WIDTH)}  {title(name)}\n" for name in topics())
+        _print(
+            invocation.out,
+            f"{ctx.find_root().get_help()}\n\nPages of the manual (memctl help TOPIC):\n{pages}",
+            topic,
+            as_json,
         )
         return
     parts = []
@@ -50,12 +56,25 @@ def command(
             f"no page {topic!r} in the manual",
             hint=f"the nearest is {near[0]}" if near else "memctl help lists the pages",
         )
-    invocation.out.text("\n\n".join(part.rstrip("\n") for part in parts))
+    _print(invocation.out, "\n\n".join(part.rstrip("\n") for part in parts) + "\n", topic, as_json)
+
+
+def _print(out: "Output", text: str, topic: str | None, as_json: bool) -> None:
+    if as_json:
+        out.json({"topic": topic, "topics": topics(), "commands": list(COMMANDS), "text": text}, report=False)
+    else:
+        out.text(text)
 
 
 def topics() -> list[str]:
     """The names of the pages, sorted."""
     return sorted(name.removesuffix(".md") for name in os.listdir(_MANUAL) if name.endswith(".md"))
+
+
+def title(topic: str) -> str:
+    """The heading of a page."""
+    with open(os.path.join(_MANUAL, f"{topic}.md"), encoding="utf-8") as file:
+        return file.readline().lstrip("# ").rstrip()
 
 
 def page(topic: str) -> str:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from memctl.cli.invocation import Invocation
     from memctl.ops.listing import Listed
 
+_WIDE_COLUMNS = 100
 FORMATS = ("table", "jsonl", "json", "text")
 
 
@@ -18,7 +19,9 @@ def command(
     user: Annotated[str | None, typer.Argument(metavar="[USER]", help="Only this user's.")] = None,
     form: Annotated[
         str | None,
-        typer.Option("-f", "--format", help="table, jsonl, json or text; table on a terminal, else jsonl."),
+        typer.Option(
+            "-f", "--format", metavar="F", help="table, jsonl, json or text; table on a terminal, else jsonl."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as -f json.")] = False,
 ) -> None:
@@ -43,8 +46,10 @@ def command(
     elif form == "text":
         out.text("".join(f"{_name(row)}\n" for row in rows))
     else:
-        columns = ("conversation", "messages", "bytes", "updated", "last", "summaries", "problems")
-        out.table(columns, [_cells(row) for row in rows], right=(1, 2, 5, 6))
+        columns = ("conversation", "messages", "updated", "last", "summaries", "problems", "bytes")
+        # On a narrow terminal the name needs the room.
+        shown = len(columns) - (out.is_terminal and out.columns < _WIDE_COLUMNS)
+        out.table(columns[:shown], [_cells(row)[:shown] for row in rows], right=(1, 4, 5, 6))
 
 
 def _row(row: "Listed") -> dict[str, Any]:
@@ -65,9 +70,10 @@ def _cells(row: "Listed") -> tuple[str, ...]:
     return (
         _name(row),
         str(row.messages),
-        str(row.bytes),
-        row.updated_at.replace("T", " ").removesuffix("Z"),
+        # To the minute, in UTC.
+        row.updated_at.replace("T", " ")[:16],
         row.last_role or "-",
         str(row.summaries),
         str(row.problems),
+        str(row.bytes),
     )

@@ -5,9 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memctl.cli.guard import Answer
+from memctl.cli.output import counted
 
 if TYPE_CHECKING:
     from memctl.cli.invocation import Invocation
+
+KEYS = ("users", "conversations", "messages", "records", "added", "removed", "differences")
 
 
 def command(
@@ -32,13 +35,17 @@ def command(
     with out.progress("rebuilding") as progress:
         done = store.rebuild_index(user, conversation, check=check, progress=progress.advance)
     if as_json:
-        out.json(done._asdict())
+        # Long-term records have no caches yet; scripts find the key already.
+        report = done._asdict()
+        out.json({key: report.get(key, 0) for key in KEYS})
     elif check:
-        out.report(f"{done.conversations} conversations, {done.differences} caches differ\n")
+        differing = counted(done.differences, "cache")
+        verb = "differs" if done.differences == 1 else "differ"
+        out.report(f"{counted(done.conversations, 'conversation')}, {differing} {verb}\n")
     else:
         out.report(
-            f"{done.conversations} conversations, {done.messages} messages: {done.added} caches made, "
-            f"{done.removed} removed\n"
+            f"{counted(done.conversations, 'conversation')}, {counted(done.messages, 'message')}: "
+            f"{counted(done.added, 'cache')} made, {done.removed} removed\n"
         )
     if check and done.differences and not exit_zero:
         raise Answer(1)

@@ -25,7 +25,9 @@ def command(
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Go on as messages arrive; Ctrl-C ends.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Do not fold calls and long results.")] = False,
-    form: Annotated[str, typer.Option("-f", "--format", help="text, jsonl, json or markdown.")] = "text",
+    form: Annotated[
+        str, typer.Option("-f", "--format", metavar="F", help="text, jsonl, json or markdown.")
+    ] = "text",
     as_json: Annotated[bool, typer.Option("--json", help="The same as -f json.")] = False,
 ) -> None:
     """Print a conversation: index, role, time, id and markers of each message, then what it says."""

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from memctl.cli.output import counted
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,23 +19,33 @@ def command(
     ctx: typer.Context,
     ref: Annotated[str, typer.Argument(metavar="REF", help="USER/CONVERSATION, or the path of a file.")],
     budget: Annotated[
-        int | None, typer.Option("-b", "--budget", metavar="N", help="Tokens that may be used; 0: no limit.")
+        int | None,
+        typer.Option(
+            "-b", "--budget", metavar="N", help="Tokens that may be used; 0: no limit. [window.budget]"
+        ),
     ] = None,
     counter: Annotated[
-        str | None, typer.Option("--counter", help="o200k_base, cl100k_base or bytes4.")
+        str | None,
+        typer.Option("--counter", metavar="C", help="o200k_base, cl100k_base or bytes4. [window.counter]"),
     ] = None,
     pending: Annotated[
         str | None, typer.Option("--pending", metavar="TEXT", help="A user message to end with, not stored.")
     ] = None,
     reserve: Annotated[int, typer.Option("--reserve", metavar="N", help="Take N off the budget.")] = 0,
     plain: Annotated[bool, typer.Option("--plain", help="The Go program's rule, to the letter.")] = False,
-    keep_open: Annotated[bool, typer.Option("--keep-open", help="Keep calls still without result.")] = False,
-    no_incomplete: Annotated[bool, typer.Option("--no-incomplete", help="Without cut-off answers.")] = False,
+    keep_open: Annotated[
+        bool, typer.Option("--keep-open", help="Keep the last calls though results are missing.")
+    ] = False,
+    no_incomplete: Annotated[
+        bool, typer.Option("--no-incomplete", help="Leave out answers marked incomplete.")
+    ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 65 if a line has to be left out.")] = False,
     form: Annotated[
-        str, typer.Option("-f", "--format", help="jsonl, json, openai, anthropic or text.")
+        str, typer.Option("-f", "--format", metavar="F", help="jsonl, json, openai, anthropic or text.")
     ] = "jsonl",
-    explain: Annotated[bool, typer.Option("--explain", help="Say on stderr how it was chosen.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say on stderr how it was chosen, as one JSON object.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The same as -f json.")] = False,
 ) -> None:
     """Print the messages to send: head, last summary, and the newest messages that fit in the budget.
@@ -88,9 +99,9 @@ def _say(out: "Output", window: "Window") -> None:
         what = "was left out" if window.summary is None else "was shortened from its oldest part"
         out.talk(f"{window.conversation}: the summary did not fit and {what}")
     if window.over_budget:
-        out.talk(f"{window.conversation}: {window.tokens} tokens are more than the budget allows")
+        out.talk(f"{window.conversation}: {window.tokens} tokens, more than the budget allows")
     if window.plain and window.covered:
-        out.talk(f"{window.conversation}: {window.covered} messages before the last summary are hidden")
+        out.talk(f"{window.conversation}: {counted(window.covered, 'message')} hidden by the last summary")
 
 
 def _print(out: "Output", window: "Window", form: str) -> None:

@@ -105,8 +105,8 @@ def _end(error: BaseException, arguments: list[str], out: Output) -> int:
     if isinstance(error, OutputClosed | BrokenPipeError):
         out.detach()
         return 141
-    out.abandon(flush=not isinstance(error, KeyboardInterrupt | Terminated))
-    failure = _failure(error, arguments)
+    out.abandon(flush=_signal_behind(error) is None)
+    failure = _failure(_signal_behind(error) or error, arguments)
     if failure.exit_code == MemctlError.exit_code and out.verbose:
         import traceback
 
@@ -119,6 +119,14 @@ def _end(error: BaseException, arguments: list[str], out: Output) -> int:
         as_object=wants_json(arguments),
     )
     return failure.exit_code
+
+
+def _signal_behind(error: BaseException | None) -> BaseException | None:
+    """The signal that `error` came from: it can interrupt a library between two steps, whose cleaning up
+    then fails with an error of its own."""
+    while error is not None and not isinstance(error, KeyboardInterrupt | Terminated):
+        error = error.__context__
+    return error
 
 
 def _failure(error: BaseException, arguments: list[str]) -> Failure:

@@ -93,6 +93,7 @@ class Invocation:
         """The store at `root`, with this call's tenant, settings, clock and run id."""
         from memctl.api import Store
 
+        self.out.detail(f"the store is {self.root}")
         return Store(
             self.root, tenant=self.tenant, settings=self.settings, now_us=self.now_us, run_id=self.run_id
         )

@@ -11,28 +11,19 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from memctl.cli.encoding import dumps, utf8
+from memctl.cli.progress import Progress
 from memctl.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from types import TracebackType
-    from typing import TextIO
+    from typing import Literal, TextIO
 
     Bytes = bytes
 
-_REPLACEMENT = "\ufffd"
-#: Seconds between two updates of a progress line.
-_PROGRESS_INTERVAL_S = 0.1
-#: What JSON wants escaped in a string (RFC 8259, section 7).
-_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in range(0x20)} | {
-    ord('"'): '\\"',
-    ord("\\"): "\\\\",
-    ord("\b"): "\\b",
-    ord("\f"): "\\f",
-    ord("\n"): "\\n",
-    ord("\r"): "\\r",
-    ord("\t"): "\\t",
-}
+
+#: Cells of at most this many characters are not folded where others can give way.
+_SHORT_CELL = 20
 
 
 class OutputClosed(Exception):
@@ -79,7 +70,7 @@ class Output:
 
         Lone surrogates become U+FFFD. A report is dropped by `-q` when the exit code is 0; data is not.
         """
-        data = _utf8(_dumps(value)) + b"\n"
+        data = utf8(dumps(value)) + b"\n"
         if self.is_terminal:
             data = _json_visible(data)
         (self._reports if report else self._data).append(data)
@@ -133,7 +124,7 @@ class Output:
 
         cells = [[visible(cell) for cell in row] for row in rows]
         if self.is_terminal:
-            self.raw(_utf8(_drawn(columns, cells, right, self.columns, self.colour)))
+            self.raw(utf8(_drawn(columns, cells, right, self.columns, self.colour)))
             return
         widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
         for row in [columns, *cells]:
@@ -141,7 +132,7 @@ class Output:
                 cell.rjust(width) if index in right else cell.ljust(width)
                 for index, (cell, width) in enumerate(zip(row, widths, strict=True))
             )
-            self.raw(_utf8("  ".join(padded).rstrip() + "\n"))
+            self.raw(utf8("  ".join(padded).rstrip() + "\n"))
 
     # -- talk --------------------------------------------------------------------------------------------
 
@@ -157,7 +148,7 @@ class Output:
 
     def object_on_stderr(self, value: object) -> None:
         """One JSON object on standard error, without prefix: the one line there that begins with `{`."""
-        data = _utf8(_dumps(value)) + b"\n"
+        data = utf8(dumps(value)) + b"\n"
         _to_stderr(_json_visible(data) if _is_terminal(sys.stderr) else data)
 
     def error(
@@ -179,12 +170,12 @@ class Output:
 
     def progress(self, label: str) -> Progress:
         """A line on standard error that shows how far long work is; nothing there unless it is a terminal."""
-        return Progress(label, shown=not self.quiet and _is_terminal(sys.stderr))
+        return Progress(label, None if self.quiet or not _is_terminal(sys.stderr) else _to_stderr)
 
     def _say(self, text: str) -> None:
         from memctl.core.visible import visible
 
-        _to_stderr(_utf8(f"memctl: {visible(text)}\n"))
+        _to_stderr(utf8(f"memctl: {visible(text)}\n"))
 
     # -- the end -----------------------------------------------------------------------------------------
 
@@ -224,38 +215,9 @@ class Output:
         _point_at_nothing(sys.stdout)
 
 
-class Progress:
-    """A context manager; `advance` redraws the line at most ten times a second."""
-
-    def __init__(self, label: str, *, shown: bool) -> None:
-        self._label = label
-        self._shown = shown
-        self._drawn_at_s = 0.0
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._drawn_at_s:
-            _to_stderr(b"\r\x1b[K")
-
-    def advance(self, done: int, total: int | None = None) -> None:
-        """Show that `done` of `total` are done; the numbers are absolute."""
-        if not self._shown:
-            return
-        import time
-
-        now_s = time.monotonic()
-        if now_s - self._drawn_at_s < _PROGRESS_INTERVAL_S:
-            return
-        self._drawn_at_s = now_s
-        share = f"{done}/{total} ({done * 100 // total} %)" if total else str(done)
-        from memctl.core.visible import visible
-
-        # The line is cleared to its end, so that a shorter one leaves nothing of a longer one.
-        _to_stderr(_utf8(f"\r{visible(self._label)} {share}\x1b[K"))
+def counted(number: int, thing: str) -> str:
+    """`1 message`, `2 messages`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def use_utf8() -> None:
@@ -302,41 +264,13 @@ def _is_terminal(stream: TextIO | None) -> bool:
         return False
 
 
-def _dumps(value: object) -> str:
-    """Compact JSON, not ASCII only; written here because importing json costs more than any report."""
-    if isinstance(value, str):
-        return f'"{value.translate(_JSON_ESCAPES)}"'
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else "true" if value else "false"
-    if isinstance(value, int):
-        return int.__repr__(value)
-    if isinstance(value, float):
-        # JSON has no word for what is not finite.
-        return float.__repr__(value) if value - value == 0 else "null"
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{_dumps(str(key))}:{_dumps(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(map(_dumps, value)) + "]"
-    raise TypeError(f"no JSON for {type(value).__name__}")
-
-
-def _utf8(text: str) -> bytes:
-    """UTF-8; a lone surrogate, which UTF-8 cannot hold, is U+FFFD."""
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError:
-        return "".join(_REPLACEMENT if "\ud800" <= char <= "\udfff" else char for char in text).encode(
-            "utf-8"
-        )
-
-
 def _lines_of(text: str, *, visibly: bool) -> bytes:
     """The text with a final newline; `visibly`: what could move the cursor or reorder text is escaped."""
     if visibly:
         from memctl.core.visible import visible
 
         text = visible(text, keep_newlines=True)
-    return _utf8(text if text.endswith("\n") or not text else text + "\n")
+    return utf8(text if text.endswith("\n") or not text else text + "\n")
 
 
 def _json_visible(data: bytes) -> bytes:
@@ -357,9 +291,18 @@ def _drawn(
     from rich.text import Text
 
     # Text objects are never searched for markup, emoji codes or links.
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold" if colour else "")
+    table = Table(
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        collapse_padding=True,
+        header_style="bold" if colour else "",
+    )
     for index, name in enumerate(columns):
-        table.add_column(Text(name), overflow="fold", justify="right" if index in right else "left")
+        # Only long columns are folded: numbers and times stay in one piece.
+        short = max(map(len, (name, *(row[index] for row in cells)))) <= _SHORT_CELL
+        justify: Literal["right", "left"] = "right" if index in right else "left"
+        table.add_column(Text(name), overflow="fold", justify=justify, no_wrap=short)
     for row in cells:
         table.add_row(*map(Text, row))
     file = StringIO()
@@ -375,6 +318,3 @@ def _drawn(
         legacy_windows=False,
     ).print(table)
     return file.getvalue()
-
-
-__all__ = ["Output", "OutputClosed", "Progress", "use_utf8"]

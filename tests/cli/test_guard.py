@@ -254,6 +254,20 @@ def test_signals(start: Start, number: int, exit_code: int, word: bytes) -> None
     assert (exit_code, b"unwound\n", b"memctl: " + word + b"\n") == ended(process)
 
 
+@pytest.mark.parametrize(
+    ("body", "exit_code"),
+    [
+        ("try: raise KeyboardInterrupt\nfinally: os.close(999)", 130),
+        ("try: os.kill(os.getpid(), 15); time.sleep(9)\nfinally: raise errors.NotFound('x') from None", 143),
+        ("try: os.close(999)\nexcept OSError: raise KeyboardInterrupt", 130),
+    ],
+)
+def test_signal_behind_an_error(start: Start, body: str, exit_code: int) -> None:
+    """A signal whose cleaning up fails is still the signal, not the failure."""
+    code, out, err = ended(start(body, "fake"))
+    assert (exit_code, b"", 1) == (code, out, err.count(b"\n"))
+
+
 def test_ignored_sigterm_stays_ignored(start: Start) -> None:
     """Whoever starts memctl with SIGTERM ignored wants it so."""
     process = start(

@@ -20,7 +20,10 @@ def test_overview(memctl: Memctl) -> None:
     assert 0 == done.returncode
     text = done.stdout.decode()
     assert text.startswith(memctl("--help").stdout.decode().rstrip("\n"))
-    assert cmd_help.topics() == text.partition("Pages of the manual")[2].split("\n  ", 1)[1].split()
+    listed = text.partition("Pages of the manual (memctl help TOPIC):\n")[2].splitlines()
+    assert [(name, cmd_help.title(name)) for name in cmd_help.topics()] == [
+        (name, title.strip()) for name, _, title in (line.strip().partition(" ") for line in listed)
+    ]
 
 
 @pytest.mark.parametrize("topic", cmd_help.topics())
@@ -32,11 +35,15 @@ def test_pages(memctl: Memctl, topic: str) -> None:
     assert cmd_help.page(topic).startswith("# ")
 
 
-@pytest.mark.parametrize("command", ["config", "help"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command(memctl: Memctl, command: str) -> None:
     """`memctl help COMMAND` prints what `memctl COMMAND --help` prints."""
-    assert memctl(command, "--help").stdout == memctl("help", command).stdout
-    assert memctl(command, "-h").stdout.startswith(f"Usage: memctl {command} [OPTIONS]".encode())
+    shown = memctl(command, "-h").stdout
+    assert memctl(command, "--help").stdout == shown
+    assert memctl("help", command).stdout.startswith(shown)
+    assert shown.startswith(f"Usage: memctl {command} [OPTIONS]".encode())
+    assert b"{" not in shown.partition(b"\n")[0]
+    assert [] == [line for line in shown.decode().splitlines() if len(line) > 80]
 
 
 @pytest.mark.parametrize(
@@ -52,6 +59,17 @@ def test_unknown_topic(memctl: Memctl, topic: str, hint: str) -> None:
     done = memctl("help", topic)
     assert (66, b"") == (done.returncode, done.stdout)
     assert f"memctl: no page '{topic}' in the manual\nmemctl: hint: {hint}\n" == done.stderr.decode()
+
+
+def test_a_page_as_json(memctl: Memctl) -> None:
+    """With --json the help is one object, for a page, a command, or everything."""
+    for topic in ("settings", "append", None):
+        done = memctl("help", *([topic] if topic else []), "--json")
+        report = json.loads(done.stdout)
+        assert (0, b"") == (done.returncode, done.stderr)
+        assert shapes.keys("help --json") == tuple(report)
+        assert (topic, cmd_help.topics(), list(COMMANDS)) == tuple(report.values())[:3]
+        assert memctl("help", *([topic] if topic else [])).stdout.decode() == report["text"]
 
 
 def test_settings_page_names_every_setting() -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.cli import output
+from memctl.cli import encoding
 from memctl.cli.output import Output
 
 Run = Callable[..., tuple[bytes, bytes]]
@@ -90,26 +90,26 @@ json_values = st.recursive(
 @given(json_values)
 def test_json_is_what_the_standard_library_writes(value: object) -> None:
     """Reports are compact JSON, character for character."""
-    assert json.dumps(value, ensure_ascii=False, separators=(",", ":")) == output._dumps(value)
+    assert json.dumps(value, ensure_ascii=False, separators=(",", ":")) == encoding.dumps(value)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
 def test_json_has_no_nan(number: float) -> None:
     """What JSON has no word for is null."""
-    assert "[null]" == output._dumps([number])
+    assert "[null]" == encoding.dumps([number])
 
 
 def test_json_refuses_other_types() -> None:
     """A type that JSON does not have is a mistake of the program."""
     with pytest.raises(TypeError):
-        output._dumps({"a": {1, 2}})
+        encoding.dumps({"a": {1, 2}})
 
 
 @given(st.text(st.characters(codec=None)))
 def test_surrogates_are_replaced_one_by_one(text: str) -> None:
     """Any text becomes UTF-8 of the same length in characters; only surrogates change, to U+FFFD."""
     expected = [c if not "\ud800" <= c <= "\udfff" else "\ufffd" for c in text]
-    assert expected == list(output._utf8(text).decode("utf-8"))
+    assert expected == list(encoding.utf8(text).decode("utf-8"))
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,13 @@ def test_no_colour_in_a_pipe(piped: Run) -> None:
     assert b"c\nx\nFalse\n" == out
 
 
-PROGRESS = "with out.progress('HOSTILE' + HOSTILE) as p:\n    p.advance(1, 4)\n    p.advance(4, 4)"
+PROGRESS = """
+import time
+with out.progress('HOSTILE' + HOSTILE) as p:
+    time.sleep(0.6)
+    p.advance(1, 4)
+    p.advance(4, 4)
+"""
 
 
 def test_progress_on_a_terminal(on_terminal: Run) -> None:
@@ -237,6 +243,11 @@ def test_progress_on_a_terminal(on_terminal: Run) -> None:
     assert err.startswith(b"\rHOSTILEa\\x1b[31m")
     assert b"1/4 (25 %)" in err
     assert err.endswith(b"\r\x1b[K")
+
+
+def test_short_work_has_no_progress(on_terminal: Run) -> None:
+    """What is done at once draws no line that would only flicker."""
+    assert (b"", b"") == on_terminal("with out.progress('x') as p:\n    p.advance(1, 4)")
 
 
 def test_no_progress(piped: Run, on_terminal: Run) -> None:

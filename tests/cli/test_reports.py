@@ -1,0 +1,245 @@
+"""--json on every command: one value on standard output, and its keys are those of the manual."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.cli import shapes
+from memctl.cli.catalogue import COMMANDS
+from tests.conftest import Memctl
+
+#: Title of a shape -> the command line that prints it, on the store `filled`.
+REPORTS: dict[str, tuple[str, ...]] = {
+    "append --json": ("append", "alice/trip", "more", "--json"),
+    "count --json": ("count", "alice/trip", "--json"),
+    "activities --json": ("activities", "alice/trip", "--json"),
+    "drop --json": ("drop", "alice/trip", "q1", "--json"),
+    "delete --json": ("delete", "alice/trip", "--json"),
+    "trash restore --json": ("trash", "restore", "alice/gone", "--json"),
+    "rebuild-index --json": ("rebuild-index", "--json"),
+    "config --json": ("config", "--json"),
+    "config --init --json": ("config", "--init", "--json"),
+    "help --json": ("help", "names", "--json"),
+}
+#: The same for reports that are lists.
+LISTS = {
+    "list -f jsonl": ("list", "--json"),
+    "trash list --json": ("trash", "--json"),
+    "quarantine list --json": ("quarantine", "--json"),
+}
+#: Command lines that print messages or texts.
+OTHERS = [
+    ("window", "alice/trip", "--json"),
+    ("window", "alice/trip", "--json", "-f", "openai"),
+    ("window", "alice/trip", "--json", "-f", "anthropic"),
+    ("window", "alice/trip", "--json", "-f", "text"),
+    ("window", "alice/trip", "--json", "-b", "20", "--explain"),
+    ("show", "alice/trip", "--json"),
+    ("show", "alice/torn", "--json"),
+    ("count", "alice/trip", "--window", "-b", "10", "--json"),
+    ("drop", "alice/trip", "q1", "--yes", "--json"),
+    ("delete", "alice/trip", "--yes", "--json"),
+    ("rebuild-index", "--check", "--json"),
+    ("append", "alice/trip", "gone", "--ephemeral", "--json"),
+]
+
+
+def check(shape: str, value: dict[str, Any]) -> None:
+    """The value has the keys of the shape, in order; inner objects too, where there are any."""
+    assert shapes.keys(shape) == tuple(value)
+    for key in value:
+        inner = [path for path, _, _ in shapes.SHAPES[shape] if path.startswith(f"{key}[].")]
+        items = value[key] if isinstance(value[key], list) else []
+        for item in items:
+            if inner:
+                assert [path.removeprefix(f"{key}[].") for path in inner] == list(item)
+
+
+def test_every_command_and_shape_is_asked() -> None:
+    """No command is without --json, and no shape without a test."""
+    lines = [*REPORTS.values(), *LISTS.values(), *OTHERS]
+    assert set(COMMANDS) == {line[0] for line in lines}
+    elsewhere = {"window --explain", "show -f jsonl", "quarantine show --json", "errors (on standard error)"}
+    assert set(shapes.SHAPES) == {*REPORTS, *LISTS, *elsewhere}
+
+
+@pytest.mark.parametrize("shape", REPORTS)
+def test_reports(memctl: Memctl, filled: Path, shape: str) -> None:
+    """A report is one object with the keys of the manual, in order."""
+    done = memctl("--root", str(filled), *REPORTS[shape])
+    assert done.returncode in (0, 1)
+    assert 1 == done.stdout.count(b"\n")
+    check(shape, json.loads(done.stdout))
+
+
+@pytest.mark.parametrize("shape", LISTS)
+def test_lists(memctl: Memctl, filled: Path, shape: str) -> None:
+    """A list is one array of objects with the keys of the manual; an empty store gives an empty one."""
+    done = memctl("--root", str(filled), *LISTS[shape])
+    rows = json.loads(done.stdout)
+    optional = ("addressable", "path")
+    expected = tuple(key for key in shapes.keys(shape) if key not in optional)
+    assert rows
+    assert {expected} == {tuple(row) for row in rows}
+    assert b"[]\n" == memctl("--root", str(filled / "nothing"), *LISTS[shape]).stdout
+
+
+@pytest.mark.parametrize("line", OTHERS, ids=" ".join)
+def test_one_value(memctl: Memctl, filled: Path, line: tuple[str, ...]) -> None:
+    """B80: standard output is one JSON value in one line, whatever else is said."""
+    done = memctl("--root", str(filled), *line)
+    assert done.returncode in (0, 1)
+    assert 1 == done.stdout.count(b"\n")
+    json.loads(done.stdout)
+
+
+def test_append_with_everything(memctl: Memctl, filled: Path) -> None:
+    """The report of an append that heals, skips, echoes and warns has all keys of the manual."""
+    with open(filled / "conversations" / "alice" / "trip.jsonl", "ab") as file:
+        file.write(b'{"role":"user","content":"whole"}\n{"ro')
+    lines = [
+        {"role": "user", "content": "x" * 70_000},
+        {"role": "user", "content": [{"type": "text", "text": "a"}]},
+        {"role": "robot", "content": "bad"},
+        {"role": "assistant", "content": "gone", "extra": {"__eino_ext_memory_ephemeral": True}},
+        {"role": "user", "content": "Is there a train?", "extra": {"memctl": {"id": "q1"}}},
+    ]
+    done = memctl(
+        "--root",
+        str(filled),
+        "append",
+        "alice/trip",
+        "--skip-invalid",
+        "--json",
+        input="\n".join(map(json.dumps, lines)).encode(),
+    )
+    report = json.loads(done.stdout)
+    check("append --json", report)
+    counts = ("appended", "duplicates", "skipped_ephemeral")
+    assert (2, 1, 1) == tuple(report[key] for key in counts)
+    lengths = ("skipped_invalid", "healed", "go_unreadable", "ids", "ephemeral")
+    assert (1, 1, 2, 2, 1) == tuple(len(report[key]) for key in lengths)
+    assert 3 == report["skipped_invalid"][0]["line"]
+    assert ["line-too-long", "list-content"] == [item["code"] for item in report["go_unreadable"]]
+    size = len((filled / "conversations" / "alice" / "trip.jsonl").read_bytes())
+    assert size == report["offset"] + report["bytes"]
+
+
+def test_explain(memctl: Memctl, filled: Path) -> None:
+    """--explain is the one line on standard error that begins with a brace, with the keys of the manual."""
+    path = filled / "conversations" / "alice" / "trip.jsonl"
+    with open(path, "ab") as file:
+        file.write(b"no json\n")
+    done = memctl("--root", str(filled), "window", "alice/trip", "-b", "30", "--explain")
+    lines = done.stderr.decode().splitlines()
+    objects = [line for line in lines if line.startswith("{")]
+    assert 1 == len(objects)
+    assert all(line.startswith("memctl: ") for line in lines if line not in objects)
+    value = json.loads(objects[0])
+    check("window --explain", value)
+    assert [{"line": 4, "code": "bad-json"}] == value["left_out"]
+
+
+def test_quarantine_show(memctl: Memctl, filled: Path) -> None:
+    """An item is its note and its text; without --json its bytes, exactly."""
+    note = json.loads(memctl("--root", str(filled), "quarantine", "--json").stdout)[0]
+    done = memctl("--root", str(filled), "quarantine", "show", note["id"], "--json")
+    assert {**note, "text": '{"role":"user","con'} == json.loads(done.stdout)
+    assert b'{"role":"user","con' == memctl("--root", str(filled), "quarantine", "show", note["id"]).stdout
+
+
+def test_odd_names_in_the_list(memctl: Memctl, filled: Path) -> None:
+    """A file whose name does not decode back is listed with its path, and can be read by it."""
+    odd = filled / "conversations" / "alice" / "a%2fb.jsonl"
+    shutil.copy(filled / "conversations" / "alice" / "trip.jsonl", odd)
+    rows = json.loads(memctl("--root", str(filled), "list", "--json").stdout)
+    (row,) = [row for row in rows if row.get("addressable") is False]
+    assert shapes.keys("list -f jsonl") == tuple(row)
+    assert str(odd) == row["path"]
+    assert 0 == memctl("--root", str(filled), "show", row["path"]).returncode
+
+
+@pytest.mark.parametrize(
+    "line", [("show", "-f", "jsonl"), ("window",), ("show", "--json"), ("window", "--json")]
+)
+def test_messages_are_the_stored_ones(memctl: Memctl, filled: Path, line: tuple[str, ...]) -> None:
+    """jsonl is the stored bytes; json is one array of the same messages in chat-completions form."""
+    stored = (filled / "conversations" / "alice" / "trip.jsonl").read_bytes()
+    shown = memctl("--root", str(filled), line[0], "alice/trip", *line[1:]).stdout
+    if "--json" in line:
+        expected = [json.loads(text) for text in stored.splitlines()]
+        expected[1]["content"] = None
+        assert expected == json.loads(shown)
+    else:
+        assert stored == shown
+
+
+@pytest.mark.parametrize(
+    ("line", "exit_code", "code"),
+    [
+        (("show", "alice/nothing", "--json"), 66, "not-found"),
+        (("window", "alice/nothing", "--json"), 66, "not-found"),
+        (("window", "alice/nothing", "-f", "jsonl"), 66, "not-found"),
+        (("count", "alice/nothing", "--json"), 66, "not-found"),
+        (("activities", "alice/nothing", "--json"), 66, "not-found"),
+        (("drop", "alice/trip", "zz", "--json"), 66, "not-found"),
+        (("drop", "alice/nothing", "zz", "--yes", "--json"), 66, "not-found"),
+        (("delete", "alice/nothing", "--json"), 66, "not-found"),
+        (("trash", "restore", "alice/nothing", "--json"), 66, "not-found"),
+        (("quarantine", "show", "zz", "--json"), 66, "not-found"),
+        (("rebuild-index", "alice/nothing", "--json"), 66, "not-found"),
+        (("help", "nothing-like-it", "--json"), 66, "not-found"),
+        (("append", "alice/trip", "other", "--id", "q1", "--json"), 65, "id-conflict"),
+        (("append", "alice/ ", "text", "--json"), 65, "bad-name"),
+        (("list", "alice/trip", "--json"), 2, "usage"),
+        (("config", "alice", "--json"), 2, "usage"),
+        (("window", "alice/trip", "-b", "-1", "--json"), 2, "usage"),
+        (("window", "alice/trip", "-b", "many", "--json"), 2, "usage"),
+        (("show", "alice/trip", "--follow", "--json"), 2, "usage"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else str(value),
+)
+def test_failures(memctl: Memctl, filled: Path, line: tuple[str, ...], exit_code: int, code: str) -> None:
+    """B80: on failure standard output is empty and standard error is one object with the exit code."""
+    done = memctl("--root", str(filled), *line)
+    assert (exit_code, b"", 1) == (done.returncode, done.stdout, done.stderr.count(b"\n"))
+    error = json.loads(done.stderr)["error"]
+    assert (code, exit_code) == (error["code"], error["exit"])
+    assert error["message"]
+
+
+def test_a_run_can_be_repeated(memctl: Memctl, tmp_path: Path) -> None:
+    """With --now the same commands print the same, ids, times and names of entries included."""
+
+    def run(root: Path) -> list[bytes]:
+        lines = [
+            ("append", "alice/a", "one", "--json"),
+            ("append", "alice/a", "two", "--json"),
+            ("delete", "alice/a", "--yes", "--json"),
+            ("append", "alice/a", "one", "--json"),
+            ("delete", "alice/a", "--yes", "--json"),
+            ("trash", "--json"),
+            ("quarantine", "--json"),
+        ]
+        shown = [memctl("--root", str(root), "--now", "1772614800", *line).stdout for line in lines[:4]]
+        path = root / "conversations" / "alice" / "a.jsonl"
+        for _ in range(2):
+            # The same tail twice in the same instant at the same place: both are kept.
+            with open(path, "ab") as file:
+                file.write(b'{"torn')
+            shown.append(
+                memctl("--root", str(root), "--now", "1772614800", "append", "alice/a", "x", "--json").stdout
+            )
+            path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
+        return shown + [
+            memctl("--root", str(root), "--now", "1772614800", *line).stdout for line in lines[4:]
+        ]
+
+    first = run(tmp_path / "first")
+    assert first == run(tmp_path / "second")
+    assert [2, 2] == [len(json.loads(text)) for text in first[-2:]]
