@@ -1,0 +1,1 @@
+"""Measurements, made on request: whole processes, and mutants that the tests have to kill."""
