@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from memctl.core.window import Window
     from memctl.ops.append import Appended
     from memctl.ops.count import Counted
-    from memctl.ops.delete import Deleted, Trashed
+    from memctl.ops.delete import Deleted
     from memctl.ops.drop import Dropped
     from memctl.ops.listing import Listing
     from memctl.ops.read import Log
     from memctl.ops.rebuild import Rebuilt
+    from memctl.store.trash import Trashed
 
     Progress = Callable[[int, int], None]
 
@@ -95,13 +96,13 @@ class Store:
 
     def trash(self) -> list[Trashed]:
         """Deleted conversations, the newest first."""
-        from memctl.ops.delete import trashed
+        from memctl.store import trash
 
-        return trashed(self.setup)
+        return trash.items(self.setup.layout)
 
     def restore(self, user: str, id: str) -> Trashed:
         """Put the newest deleted conversation of this name back; AlreadyExists, NotFound."""
-        from memctl.ops.delete import restore
+        from memctl.ops.trash import restore
 
         return restore(self.setup, self.setup.identity(user, id))
 

@@ -60,10 +60,10 @@ def commented_file() -> str:
 
 
 def _write_commented(root: str) -> str:
-    from memctl.store import files
+    from memctl.store import directories, files
 
     path = os.path.join(root, FILE_NAME)
-    files.make_dirs(root)
+    directories.make(root)
     files.create(path, commented_file().encode())
     return path
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memctl.core import jsonl
 from memctl.errors import BadInput, NotFound
-from memctl.store import files, log
+from memctl.store import directories, files, log
 
 if TYPE_CHECKING:
     from memctl.core.names import Reference
@@ -41,9 +41,9 @@ def set_activities(setup: Setup, reference: Reference, data: bytes) -> None:
     with setup.lock(reference, "activities"):
         # It may have been deleted while this process waited.
         os.close(log.open_log(setup.place(reference), str(setup.missing(reference))))
-        dir_fd = files.open_dir(place.base, place.parts)
+        dir_fd = directories.open_at(place.base, place.parts)
         try:
-            tmp_fd = files.open_dir(base, parts, create=True)
+            tmp_fd = directories.open_at(base, parts, create=True)
             try:
                 files.replace_at(dir_fd, place.name, tmp_fd, [data], fsync=setup.fsync())
             finally:

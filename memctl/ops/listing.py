@@ -11,7 +11,7 @@ from memctl.core import names, turns
 from memctl.errors import MemctlError
 from memctl.ops.log_view import LogView
 from memctl.ops.source import Source, store_cache, with_index
-from memctl.store import files
+from memctl.store import directories, files
 from memctl.store.layout import user_cache_dir
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _logs(setup: Setup, user: str | None, notes: list[str]) -> Iterator[tuple[in
     base, parts = setup.layout.conversations_base, setup.layout.conversations_parts
     for directory in _user_dirs(setup, user, notes):
         try:
-            dir_fd = files.open_dir(base, (*parts, directory))
+            dir_fd = directories.open_at(base, (*parts, directory))
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -93,7 +93,7 @@ def _user_dirs(setup: Setup, user: str | None, notes: list[str]) -> list[str]:
         return [names.encode(user)]
     base, parts = setup.layout.conversations_base, setup.layout.conversations_parts
     try:
-        dir_fd = files.open_dir(base, parts)
+        dir_fd = directories.open_at(base, parts)
     except FileNotFoundError:
         return []
     try:

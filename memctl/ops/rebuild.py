@@ -9,7 +9,7 @@ from memctl.core import names
 from memctl.errors import CannotCreate, MemctlError
 from memctl.ops.listing import conversations
 from memctl.ops.source import open_source
-from memctl.store import files
+from memctl.store import caches, directories
 from memctl.store.entries import HEADER_BYTES
 from memctl.store.sidecar import Index, is_header
 
@@ -71,7 +71,7 @@ def rebuild(
     strays = list(_strays(setup, user, {(row.user, row.conversation) for row in everything}))
     if not check:
         for directory, name in strays:
-            files.drop_cache("/".join((setup.layout.root, *_CACHES, directory, name)))
+            caches.drop("/".join((setup.layout.root, *_CACHES, directory, name)))
     return Rebuilt(
         users=len({row.user for row in chosen}),
         conversations=len(chosen),
@@ -87,7 +87,7 @@ def _compare(source: Source, *, check: bool) -> tuple[int, bool]:
     path = source.cache_path("index")
     tmp = None if path is None else f"{os.path.dirname(path)}/.{os.getpid()}-new"
     if tmp is not None:
-        files.drop_cache(tmp)
+        caches.drop(tmp)
     fresh = Index(source.fd, tmp)
     messages = fresh.last().messages
     written = tmp is not None and os.path.exists(tmp)
@@ -97,11 +97,11 @@ def _compare(source: Source, *, check: bool) -> tuple[int, bool]:
     same = _same_entries(path, tmp)
     try:
         if not (same or check):
-            files.place_cache(tmp, path)
+            caches.place(tmp, path)
     except OSError as error:
         raise CannotCreate(f"{path}: {error.strerror}") from None
     finally:
-        files.drop_cache(tmp)
+        caches.drop(tmp)
     return messages, same
 
 
@@ -124,14 +124,14 @@ def _same_entries(path: str, other: str) -> bool:
 def _strays(setup: Setup, user: str | None, known: set[tuple[str, str | None]]) -> Iterator[tuple[str, str]]:
     """Caches that belong to no conversation."""
     try:
-        base_fd = files.open_dir(setup.layout.root, _CACHES)
+        base_fd = directories.open_at(setup.layout.root, _CACHES)
     except OSError:
         return
     try:
-        directories = os.listdir(base_fd)
+        found = os.listdir(base_fd)
     finally:
         os.close(base_fd)
-    for directory in sorted(directories):
+    for directory in sorted(found):
         owner = names.decode(directory)
         if user is not None and owner != user:
             continue

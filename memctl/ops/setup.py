@@ -10,7 +10,7 @@ from memctl.core import names
 from memctl.core.names import Reference
 from memctl.errors import AlreadyExists, BadConfig, BadName, NotFound
 from memctl.settings import Settings
-from memctl.store import events, files, locks
+from memctl.store import directories, events, files, locks
 from memctl.store.layout import FORMAT, Layout, Place
 
 
@@ -97,11 +97,11 @@ class Setup(NamedTuple):
     def ensure_store(self) -> None:
         """Make the store's own directory if it is missing. Raises BadConfig for a newer layout."""
         root = self.layout.root
-        fd = files.open_dir(root, (".memctl",), create=True, fsync=self.fsync())
+        fd = directories.open_at(root, (".memctl",), create=True, fsync=self.fsync())
         try:
             if not self._known_format(fd):
                 if self.fsync():
-                    files.sync_parents(f"{root}/.memctl")
+                    directories.sync_parents(f"{root}/.memctl")
                 try:
                     files.create_at(fd, "format", b"%d\n" % FORMAT, f"{root}/.memctl/format", fsync=False)
                 except AlreadyExists:

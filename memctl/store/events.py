@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.core import jsonl
 from memctl.errors import MemctlError
-from memctl.store import files
+from memctl.store import directories, files
 
 if TYPE_CHECKING:
     from memctl.store.layout import Layout
@@ -20,7 +20,7 @@ def record(layout: Layout, user: str | None, event: str, time: str, run_id: str 
     if run_id:
         value["run_id"] = run_id
     try:
-        dir_fd = files.open_dir(place.base, place.parts, create=True)
+        dir_fd = directories.open_at(place.base, place.parts, create=True)
         try:
             try:
                 fd = files.open_file(dir_fd, place.name, place.path, append=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.core import marker
 from memctl.core.lines import read_line
-from memctl.store import files, log
+from memctl.store import caches, log
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -54,13 +54,13 @@ class IdCache:
         self._saving = False
 
     def _open(self, path: str) -> None:
-        self._cache = files.open_cache(path)
+        self._cache = caches.open_to_append(path)
         header = _HEADER.pack(_MAGIC, os.fstat(self._log).st_ino)
         if not self._believable(header):
             # Another process may hold the old file open: a new one takes its place.
-            files.replace_cache(path, [header])
+            caches.replace(path, [header])
             os.close(self._cache)
-            self._cache = files.open_cache(path)
+            self._cache = caches.open_to_append(path)
             self._crc, self._size_bytes, self._end = zlib.crc32(header), len(header), 0
         self._saving = True
 
@@ -130,7 +130,7 @@ class IdCache:
     def _save(self, batch: bytearray) -> None:
         if batch:
             try:
-                files.write_cache(self._cache, bytes(batch))
+                caches.append(self._cache, bytes(batch))
                 self._size_bytes += len(batch)
             except OSError:
                 # What could not be kept, and all that follows, is looked up in memory this time. Part of the

@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import AccessDenied, LockTimeout
-from memctl.store import files
+from memctl.store import directories, disk, files
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -69,7 +69,7 @@ class Lock:
     def _open(self) -> int:
         """The lock file, made here if it is missing, so that it has the owner of its directory."""
         try:
-            dir_fd = files.open_dir(self._place.base, self._place.parts, create=True)
+            dir_fd = directories.open_at(self._place.base, self._place.parts, create=True)
             try:
                 while True:
                     try:
@@ -94,7 +94,7 @@ class Lock:
         """Who holds it, since when, for what. It may fail: it is a courtesy."""
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         try:
-            files.note(file, f"{os.getpid()} {since} {self._command}\n".encode().ljust(64))
+            disk.note(file, f"{os.getpid()} {since} {self._command}\n".encode().ljust(64))
         except OSError:
             pass
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memctl.core import jsonl, names
 from memctl.core.lines import read_line
 from memctl.errors import AccessDenied, BadName, NotFound
-from memctl.store import files
+from memctl.store import directories, files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ class Tail(NamedTuple):
 def open_log(place: Place, missing: str) -> int:
     """A descriptor for reading. Raises NotFound with `missing` as its message, AccessDenied."""
     try:
-        dir_fd = files.open_dir(place.base, place.parts)
+        dir_fd = directories.open_at(place.base, place.parts)
     except FileNotFoundError:
         raise NotFound(missing) from None
     try:
@@ -68,7 +68,7 @@ def open_log(place: Place, missing: str) -> int:
 def open_for_append(place: Place, *, create: bool, fsync: bool, missing: str) -> tuple[int, bool]:
     """A descriptor for appending, and whether the log is new; with `fsync` its entry is durable."""
     try:
-        dir_fd = files.open_dir(place.base, place.parts, create=create, fsync=fsync)
+        dir_fd = directories.open_at(place.base, place.parts, create=create, fsync=fsync)
     except FileNotFoundError:
         raise NotFound(missing) from None
     try:
@@ -84,7 +84,7 @@ def open_for_append(place: Place, *, create: bool, fsync: bool, missing: str) ->
             check_exact(dir_fd, place.name, fd, place.path)
             if fsync and not os.fstat(fd).st_size:
                 # Also when another process made it: that one may have been killed before its own fsync.
-                files.sync_chain(place.base, place.parts)
+                directories.sync_chain(place.base, place.parts)
         except BaseException:
             os.close(fd)
             raise
@@ -269,7 +269,7 @@ def _part_from_foreign_line(fd: int, place: Place, start: int, data: bytes, sett
     if follows not in (b"", b"\n"):
         # Two foreign writers at once: nothing may move here. The glued line is read as two messages.
         return start
-    dir_fd = files.open_dir(place.base, place.parts)
+    dir_fd = directories.open_at(place.base, place.parts)
     try:
         plain = files.open_file(dir_fd, place.name, place.path, write=True)
     finally:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.core import jsonl, names
 from memctl.errors import AlreadyExists, NotFound
-from memctl.store import files
+from memctl.store import directories, files
 
 if TYPE_CHECKING:
     from memctl.store.layout import Layout
@@ -25,7 +25,7 @@ def put(layout: Layout, user: str, data: bytes, note: dict[str, Any], *, stamp: 
     """
     import hashlib
 
-    dir_fd = files.open_dir(layout.root, layout.quarantine(user), create=True, fsync=fsync)
+    dir_fd = directories.open_at(layout.root, layout.quarantine(user), create=True, fsync=fsync)
     try:
         path = "/".join((layout.root, *layout.quarantine(user)))
         for attempt in count():
@@ -41,13 +41,13 @@ def put(layout: Layout, user: str, data: bytes, note: dict[str, Any], *, stamp: 
     finally:
         os.close(dir_fd)
     if fsync:
-        files.sync_chain(layout.root, layout.quarantine(user)[:-1])
+        directories.sync_chain(layout.root, layout.quarantine(user)[:-1])
     return id
 
 
 def take_back(layout: Layout, user: str, id: str) -> None:
     """Remove an item whose bytes stayed where they were after all."""
-    dir_fd = files.open_dir(layout.root, layout.quarantine(user))
+    dir_fd = directories.open_at(layout.root, layout.quarantine(user))
     try:
         for name in (f"{id}.json", f"{id}.bytes"):
             files.unlink(dir_fd, name)
@@ -60,7 +60,7 @@ def items(layout: Layout) -> list[dict[str, Any]]:
     found = []
     for user in users(layout.root, "quarantine"):
         try:
-            dir_fd = files.open_dir(layout.root, layout.quarantine(user))
+            dir_fd = directories.open_at(layout.root, layout.quarantine(user))
         except OSError:
             continue
         try:
@@ -100,7 +100,7 @@ def read(layout: Layout, id: str) -> bytes:
     """The bytes of an item. Raises NotFound."""
     for user in users(layout.root, "quarantine"):
         try:
-            dir_fd = files.open_dir(layout.root, layout.quarantine(user))
+            dir_fd = directories.open_at(layout.root, layout.quarantine(user))
         except OSError:
             continue
         try:

@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from memctl.store import files, log
+from memctl.store import directories, files, log
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,9 +36,9 @@ def replace_log(
     """
     base, parts = layout.tmp(place)
     late = _Late(fd, read_bytes)
-    dir_fd = files.open_dir(place.base, place.parts)
+    dir_fd = directories.open_at(place.base, place.parts)
     try:
-        tmp_fd = files.open_dir(base, parts, create=True)
+        tmp_fd = directories.open_at(base, parts, create=True)
         try:
             files.replace_at(dir_fd, place.name, tmp_fd, _and_lines(chunks, late), fsync=fsync)
         finally:
@@ -94,10 +94,32 @@ def _wait_for_writers(fd: int, settle_s: float) -> None:
     begun = quiet_since = time.monotonic()
     size_bytes = os.fstat(fd).st_size
     while (now := time.monotonic()) - begun < _OPEN_MAX_S:
-        is_open = files.is_open_for_writing(fd)
+        is_open = is_open_for_writing(fd)
         if is_open is False or (is_open is None and now - quiet_since >= settle_s):
             return
         time.sleep(_POLL_S)
         seen = os.fstat(fd).st_size
         if seen != size_bytes:
             size_bytes, quiet_since = seen, time.monotonic()
+
+
+def is_open_for_writing(fd: int) -> bool | None:
+    """Whether some process has the file of the read-only descriptor `fd` open for writing; None: unknown.
+
+    Linux grants a read lease only on a file that nobody has open for writing; it is given back at once.
+    """
+    import fcntl
+    import signal
+
+    if not hasattr(fcntl, "F_SETLEASE"):
+        return None
+    try:
+        # By default the signal of a broken lease ends a process; this one is ignored by default.
+        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    return False

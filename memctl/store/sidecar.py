@@ -13,7 +13,7 @@ import time
 import zlib
 from typing import TYPE_CHECKING
 
-from memctl.store import files, indexing
+from memctl.store import caches, files, indexing
 from memctl.store.entries import ENTRY_BYTES, HEADER_BYTES, Damaged, Entries
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Index(Entries):
     def _open(self, path: str) -> bool:
         for mode in (os.O_RDWR, os.O_RDONLY):
             try:
-                self._file = files.open_kept(path, write=mode == os.O_RDWR)
+                self._file = caches.open_kept(path, write=mode == os.O_RDWR)
             except OSError:
                 continue
             self._writable = mode == os.O_RDWR
@@ -134,7 +134,7 @@ class Index(Entries):
         tmp = ""
         if self.path is not None:
             try:
-                self._file, tmp = files.create_cache(self.path)
+                self._file, tmp = caches.create(self.path)
                 self._writable = True
             except OSError:
                 pass
@@ -147,12 +147,12 @@ class Index(Entries):
             raise
         finally:
             if tmp:
-                files.drop_cache(tmp)
+                caches.drop(tmp)
 
     def _place(self, tmp: str) -> str:
         """Put the new file in place; what is then left to remove, where that cannot be done."""
         try:
-            files.place_cache(tmp, self.path or "")
+            caches.place(tmp, self.path or "")
             return ""
         except OSError:
             return tmp
@@ -222,7 +222,7 @@ class Index(Entries):
     def discard(self) -> None:
         """Remove the kept index, which has been found wrong."""
         if self.path is not None:
-            files.drop_cache(self.path)
+            caches.drop(self.path)
         self.close()
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memctl.core import turns
 from memctl.core.lines import read_line
 from memctl.errors import MemctlError
-from memctl.store import files
+from memctl.store import caches, files
 from memctl.store.entries import Damaged
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class Totals:
         """Take over what is kept; start a new file where none is or it belongs to another index."""
         try:
             for attempt in (1, 2):
-                self._file = files.open_shared(path)
+                self._file = caches.open_shared(path)
                 self._writable = self._lock()
                 if self._load():
                     return
@@ -229,7 +229,7 @@ class Totals:
                 if attempt == 2 or not os.fstat(self._file).st_size:
                     self._write_header()
                     return
-                files.replace_cache(path, [])
+                caches.replace(path, [])
                 self.close()
         except (OSError, MemctlError):
             pass
@@ -314,5 +314,5 @@ class Totals:
     def discard(self) -> None:
         """Remove the kept totals, which have been found wrong."""
         if self._path is not None:
-            files.drop_cache(self._path)
+            caches.drop(self._path)
         self.close()

@@ -153,9 +153,9 @@ def lay_out(path: str, name: str, ranks: Ranks) -> None:
 
     Raises OSError if that fails.
     """
-    from memctl.store import files
+    from memctl.store import caches
 
-    files.replace_cache(path, _table_chunks(name, ranks))
+    caches.replace(path, _table_chunks(name, ranks))
 
 
 def _table_chunks(name: str, ranks: Ranks) -> Iterator[bytes]:

@@ -211,6 +211,7 @@ def page(bench: Bench, rounds: int, lines: list[Line], notes: list[str]) -> str:
     head = ("call", small, large, "most", "limit", "large : small", "MB", "")
     rows = [head, ("---",) * len(head), *(line.cells for line in lines)]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    grown = (rounds + 1) * len(entries()) * (UNCOUNTED + 2)
     size_mb = bench.log("large").stat().st_size / 1e6
     return f"""# Flat: what a call costs, whatever the length of the history
 
@@ -219,7 +220,8 @@ def page(bench: Bench, rounds: int, lines: list[Line], notes: list[str]) -> str:
 Each figure is the least of {rounds} whole processes: time on the clock / time of the processor (user and
 system). t is `python -c "import typer"`, measured in the same rounds. Memory is the greatest resident size of
 any of the processes; its limit is {MEMORY_LIMIT_MB} MB, that of large : small is {RATIO_LIMIT}. The large
-log has {size_mb:,.0f} MB. Windows are measured right after the log changed, when memctl looks hardest.
+log has {size_mb:,.0f} MB. Windows are measured right after the log changed, when memctl looks hardest. Every
+round adds messages to both logs: at the end the small one has {SMALL + grown:,}.
 
 {chr(10).join(f"- {note}" for note in notes)}
 

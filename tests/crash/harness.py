@@ -1,6 +1,6 @@
 """Stops a process at the k-th change it makes to the disk, for every k.
 
-Every change passes through the primitives of `memctl.store.files`. A forked child runs an action with these
+Every change passes through the primitives of `memctl.store.disk`. A forked child runs an action with these
 wrapped, and ends without any clean-up before a call, after it, or, for a write, with only part of its data
 written. What the child acknowledged before reaches the parent over a pipe.
 
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memctl.store import files
+from memctl.store import disk
 
 Acknowledge = Callable[[str], None]
 Action = Callable[[Path, Acknowledge], None]
@@ -101,7 +101,7 @@ def sweep(action: Action, template: Path, directory: Path) -> Iterator[Crash]:
                 return
             last = outcome.calls[-1]
             yield Crash(root, f"{how} call {number}, {last.name} {last.path}", outcome.acknowledged)
-            if how == WHOLE_CALL[-1] and (last.name not in ("_write", "_pwrite") or last.size_bytes < 2):
+            if how == WHOLE_CALL[-1] and (last.name not in ("write", "pwrite") or last.size_bytes < 2):
                 break
 
 
@@ -116,22 +116,22 @@ def _wrap(report_fd: int, stop_at: int, how: str) -> None:
         def call(*args: Any, **more: Any) -> Any:
             nonlocal count
             count += 1
-            size_bytes = len(args[1]) if name in ("_write", "_pwrite") else 0
+            size_bytes = len(args[1]) if name in ("write", "pwrite") else 0
             _tell(report_fd, ["call", [name, _path(args, more), size_bytes]])
             stops = count == stop_at
             if stops and how in WRITES:
                 length = {"one byte": 1, "half": size_bytes // 2, "all but one byte": size_bytes - 1}[how]
                 real(args[0], args[1][:length], *args[2:])
             elif not stops or how == "after":
-                answer = None if name == "_fsync" else real(*args, **more)
+                answer = None if name == "fsync" else real(*args, **more)
                 if not stops:
                     return answer
             os._exit(_STOPPED)
 
         return call
 
-    for name in files.PRIMITIVES:
-        setattr(files, name, wrapped(name, getattr(files, name)))
+    for name in disk.PRIMITIVES:
+        setattr(disk, name, wrapped(name, getattr(disk, name)))
 
 
 def _path(args: tuple[Any, ...], more: dict[str, Any]) -> str:

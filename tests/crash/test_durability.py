@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.store import files
+from memctl.store import disk
 
 from . import harness
 from .invariants import CONVERSATION, USER, log_path, store
@@ -105,11 +105,11 @@ def unsynced(root: Path, calls: list[harness.Call]) -> dict[str, str]:
     """Files and directories that were changed after their last fsync, with the change."""
     waiting: dict[str, str] = {}
     for name, path, _ in calls:
-        if name == "_fsync":
+        if name == "fsync":
             waiting.pop(path, None)
-        elif name in ("_write", "_pwrite", "_ftruncate"):
+        elif name in ("write", "pwrite", "ftruncate"):
             waiting[path] = name
-        elif name != "_rmdir":
+        elif name != "rmdir":
             # The change of an entry becomes durable with its directory.
             waiting[os.path.dirname(path)] = f"{name} {path}"
     inner = f"{root}/.memctl"
@@ -123,14 +123,14 @@ def test_a_file_is_synced_before_it_takes_the_place_of_another(directory: Path) 
     store(root).conversation(USER, CONVERSATION).append("another")
     calls = harness.run(lambda root, acknowledge: (drop(root), set_activities(root))[0], root).calls
     renames = [
-        place for place, call in enumerate(calls) if call.name == "_rename" and "/cache/" not in call.path
+        place for place, call in enumerate(calls) if call.name == "rename" and "/cache/" not in call.path
     ]
     assert [log_path(root).name, f"{log_path(root).name}.activities"] == [
         os.path.basename(calls[place].path) for place in renames
     ]
     for place in renames:
         before = [call for call in calls[:place] if "/.memctl/tmp/" in call.path]
-        assert ["_create", "_write", "_fsync"] == list(dict.fromkeys(c.name for c in before[-3:]))
+        assert ["create", "write", "fsync"] == list(dict.fromkeys(c.name for c in before[-3:]))
 
 
 def test_what_a_killed_process_did_not_sync_the_next_one_does(directory: Path) -> None:
@@ -152,13 +152,13 @@ def test_without_fsync_nothing_is_synced(directory: Path) -> None:
         store(root, durability="none").conversation(USER, CONVERSATION).append("new")
 
     calls = harness.run(action, directory / "store").calls
-    assert "_write" in {call.name for call in calls}
-    assert "_fsync" not in {call.name for call in calls}
+    assert "write" in {call.name for call in calls}
+    assert "fsync" not in {call.name for call in calls}
 
 
 def test_every_change_has_a_primitive() -> None:
-    """The functions of `os` that change the disk are reached in `files` through the primitives alone."""
-    source = Path(files.__file__).read_text()
+    """The functions of `os` that change the disk are reached in `disk` through the primitives alone."""
+    source = Path(disk.__file__).read_text()
     changing = (
         "write",
         "pwrite",

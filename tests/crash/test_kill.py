@@ -15,7 +15,7 @@ import pytest
 
 from memctl.core.message import Incoming, accept
 from memctl.ops.append import Appended
-from memctl.store import files
+from memctl.store import disk
 
 from .invariants import CONVERSATION, USER, assert_heals, log_bytes, log_path, set_aside, store
 
@@ -74,7 +74,7 @@ def child(root: Path, message: Incoming, phase: mmap.mmap) -> None:
         phase[0] = WRITTEN
         return count
 
-    files._write = told
+    disk.write = told  # type: ignore[assignment]
     append(root, message)
     phase[0] = ACKNOWLEDGED
     signal.pause()

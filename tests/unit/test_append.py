@@ -144,7 +144,7 @@ def test_the_lock_is_let_go_on_every_path(tmp_path: Path) -> None:
 
 def test_an_interrupt_lets_the_lock_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C while the holder's note is written leaves no lock behind."""
-    from memctl.store import files
+    from memctl.store import disk
 
     chat = store(tmp_path, **{"lock.timeout_s": 0.2}).conversation("a", "b")
 
@@ -152,7 +152,7 @@ def test_an_interrupt_lets_the_lock_go(tmp_path: Path, monkeypatch: pytest.Monke
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "note", note)
+        patch.setattr(disk, "note", note)
         with pytest.raises(KeyboardInterrupt):
             chat.append("one")
     chat.append("two")

@@ -17,7 +17,7 @@ import pytest
 
 from memctl import Store
 from memctl.errors import AccessDenied, StorageError
-from memctl.store import files
+from memctl.store import disk, files, rewrite
 
 SETTINGS = {"durability": "none", "heal.settle_ms": 0, "window.counter": "bytes4"}
 IS_ROOT = os.geteuid() == 0
@@ -88,7 +88,7 @@ def test_append_gives_the_offset_of_its_first_byte(log: int) -> None:
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT])
 def test_a_short_write_is_undone(number: int, log: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a write that fails midway nothing stays."""
-    monkeypatch.setattr(files, "_write", short(2, number))
+    monkeypatch.setattr(disk, "write", short(2, number))
     with pytest.raises(StorageError, match="nothing was stored"):
         files.append(log, [b"new\n"], fsync=True)
     assert b"old\n" == content(log)
@@ -96,14 +96,14 @@ def test_a_short_write_is_undone(number: int, log: int, monkeypatch: pytest.Monk
 
 def test_a_short_write_that_can_go_on_is_completed(log: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A write cut short without a reason is continued."""
-    monkeypatch.setattr(files, "_write", short(2, None))
+    monkeypatch.setattr(disk, "write", short(2, None))
     assert 4 == files.append(log, [b"new\n"], fsync=True)
     assert b"old\nnew\n" == content(log)
 
 
 def test_a_failed_second_write_takes_the_first_back(log: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of several chunks all or none are stored."""
-    monkeypatch.setattr(files, "_write", short(100, errno.ENOSPC))
+    monkeypatch.setattr(disk, "write", short(100, errno.ENOSPC))
     with pytest.raises(StorageError, match="nothing was stored"):
         files.append(log, [b"one\n", b"two\n"], fsync=True)
     assert b"old\n" == content(log)
@@ -120,7 +120,7 @@ def test_a_foreign_line_behind_ours_is_never_cut(log: int, monkeypatch: pytest.M
         os.lseek(fd, -8, os.SEEK_CUR)
         return count
 
-    monkeypatch.setattr(files, "_write", write)
+    monkeypatch.setattr(disk, "write", write)
     with pytest.raises(StorageError, match="could not be taken back"):
         files.append(log, [b"new\n"], fsync=True)
     assert b"old\nneforeign\n" == content(log)
@@ -135,7 +135,7 @@ def test_a_foreign_line_inside_ours_is_an_error(log: int, monkeypatch: pytest.Mo
             os.write(fd, b"foreign\n")
         return write(fd, data)
 
-    monkeypatch.setattr(files, "_write", interrupted)
+    monkeypatch.setattr(disk, "write", interrupted)
     with pytest.raises(StorageError, match="could not be taken back"):
         files.append(log, [b"new\n"], fsync=True)
     assert b"foreign\n" in content(log)
@@ -150,7 +150,7 @@ def test_a_failed_fsync_is_undone(log: int, monkeypatch: pytest.MonkeyPatch) -> 
         if len(calls) == 1:
             raise OSError(errno.EIO, "broken")
 
-    monkeypatch.setattr(files, "_fsync", fsync)
+    monkeypatch.setattr(disk, "fsync", fsync)
     with pytest.raises(StorageError, match="nothing was stored"):
         files.append(log, [b"new\n"], fsync=True)
     assert b"old\n" == content(log)
@@ -177,9 +177,9 @@ def test_open_for_writing(tmp_path: Path) -> None:
     fd = os.open(path, os.O_RDONLY)
     writer = os.open(path, os.O_WRONLY)
     path.rename(tmp_path / "g")
-    assert files.is_open_for_writing(fd) is True
+    assert rewrite.is_open_for_writing(fd) is True
     os.close(writer)
-    assert files.is_open_for_writing(fd) is False
+    assert rewrite.is_open_for_writing(fd) is False
     os.close(fd)
 
 

@@ -169,7 +169,7 @@ def test_the_log_changed_behind_the_cache(
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the cache cannot be written, or only in part, nothing is stored twice all the same."""
-    from memctl.store import files
+    from memctl.store import caches
 
     append(tmp_path, *NAMES)
 
@@ -180,7 +180,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     for _ in range(3):
         cache_of(tmp_path).unlink()
         with monkeypatch.context() as patch:
-            patch.setattr(files, "write_cache", write_cache)
+            patch.setattr(caches, "append", write_cache)
             patch.setattr(ids, "_BATCH_BYTES", 48)
             assert (0, 10) == append(tmp_path, *NAMES)
     assert (0, 10) == append(tmp_path, *NAMES)

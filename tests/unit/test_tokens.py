@@ -20,7 +20,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memctl.errors import StorageError, Unavailable, UsageError
-from memctl.store import files, tokens, vocabulary
+from memctl.store import caches, tokens, vocabulary
 from memctl.store.tokens import Tokenizer
 
 #: Address and SHA-256 as tiktoken_ext/openai_public.py of tiktoken 0.14.0 has them.
@@ -467,8 +467,9 @@ def test_cache_that_cannot_be_written(
     def fail(*args: object, **options: object) -> None:
         raise failure
 
-    monkeypatch.setattr(files, "replace", fail)
+    monkeypatch.setattr(caches, "replace", fail)
     assert [2] == Tokenizer("o200k_base", str(tmp_path)).lengths(["hello hello"])
+    assert [] == list(tmp_path.rglob("*.table"))
 
 
 def test_vocabulary_that_does_not_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,114 @@
+"""Directories: opened component by component, so that no link below a store's root is followed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from memctl.errors import AccessDenied
+from memctl.store import disk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: How a directory is opened.
+FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+def make(path: str, *, fsync: bool = False) -> None:
+    """Create `path` and its missing parents, each with mode 0700."""
+    missing = []
+    while not os.path.isdir(path):
+        missing.append(os.path.basename(path))
+        parent = os.path.dirname(path)
+        if not missing[-1] or parent == path:
+            break
+        path = parent
+    if missing:
+        os.close(open_at(path, missing[::-1], create=True, fsync=fsync))
+
+
+def open_at(base: str, parts: Sequence[str], *, create: bool = False, fsync: bool = False) -> int:
+    """A descriptor of the directory `base/parts…`; no link below `base` is followed.
+
+    Raises FileNotFoundError when it is missing and not to be created, AccessDenied for a link or a file in
+    the way. With `fsync`, the entry of each directory made is durable on return.
+    """
+    if create and not os.path.isdir(base):
+        make(base, fsync=fsync)
+    fd = os.open(base, FLAGS)
+    try:
+        path = base
+        for part in parts:
+            path = f"{path}/{part}"
+            below = _open_child(fd, part, path, create, fsync)
+            os.close(fd)
+            fd = below
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _open_child(fd: int, part: str, path: str, create: bool, fsync: bool) -> int:
+    try:
+        return os.open(part, FLAGS | os.O_NOFOLLOW, dir_fd=fd)
+    except FileNotFoundError:
+        if not create:
+            raise
+    except (NotADirectoryError, OSError) as error:
+        if is_link(fd, part):
+            raise AccessDenied(f"{path} is a symbolic link; links inside a store are not followed") from None
+        raise error
+    try:
+        disk.mkdir(part, 0o700, dir_fd=fd)
+    except FileExistsError:
+        return _open_child(fd, part, path, False, fsync)
+    below = os.open(part, FLAGS | os.O_NOFOLLOW, dir_fd=fd)
+    disk.make_ours(fd, below, 0o700)
+    if fsync:
+        disk.fsync(fd)
+    return below
+
+
+def is_link(dir_fd: int, name: str) -> bool:
+    """Whether the name in an open directory is a symbolic link."""
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def sync_chain(base: str, parts: Sequence[str]) -> None:
+    """fsync `base` and each directory of `base/parts…`, so that all entries on the way are durable."""
+    for depth in range(len(parts) + 1):
+        fd = open_at(base, parts[:depth])
+        try:
+            disk.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def sync_parents(path: str) -> None:
+    """fsync the directories above `path`: one killed while it made them may have left that to the next."""
+    while (parent := os.path.dirname(path)) != path:
+        path = parent
+        try:
+            fd = os.open(path, FLAGS)
+        except OSError:
+            return
+        try:
+            disk.fsync(fd)
+        except OSError:
+            return
+        finally:
+            os.close(fd)
+
+
+def remove_empty(dir_fd: int, name: str) -> None:
+    """Remove a directory if it is empty; otherwise leave it."""
+    try:
+        disk.rmdir(name, dir_fd=dir_fd)
+    except OSError:
+        pass
