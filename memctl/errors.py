@@ -116,3 +116,32 @@ OTHER_EXIT_CODES = {
     141: "the reader of our output went away",
     143: "terminated",
 }
+
+
+def of_system(error: OSError) -> MemctlError:
+    """The error of this family for one of the operating system that no layer below gave a better one."""
+    return _class_of(error.errno or 0)(_said_by_system(error))
+
+
+def _class_of(number: int) -> type[MemctlError]:
+    import errno
+
+    if number in (errno.ENOENT, errno.ENOTDIR):
+        return NotFound
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP):
+        return AccessDenied
+    if number in (errno.ENAMETOOLONG, errno.EISDIR):
+        return BadInput
+    if number == errno.EEXIST:
+        return AlreadyExists
+    return StorageError
+
+
+def _said_by_system(error: OSError) -> str:
+    """`PATH: No such file or directory`, or without a path what the system says."""
+    import os
+
+    reason = error.strerror or type(error).__name__
+    if isinstance(error.filename, str | bytes):
+        return f"{os.fsdecode(error.filename)}: {reason}"
+    return reason

@@ -153,33 +153,6 @@ def _known(error: BaseException, arguments: list[str]) -> MemctlError | None:
     if isinstance(error, MemoryError):
         return errors.StorageError("out of memory")
     if isinstance(error, OSError) and error.errno is not None:
-        return _kind(error.errno)(_place(error))
+        return errors.of_system(error)
     app = sys.modules.get("memctl.cli.app")
     return None if app is None else app.usage_error(error, arguments)
-
-
-def _kind(number: int) -> type[MemctlError]:
-    """The class for an error of the operating system that no layer below gave a better one."""
-    import errno
-
-    from memctl import errors
-
-    if number in (errno.ENOENT, errno.ENOTDIR):
-        return errors.NotFound
-    if number in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP):
-        return errors.AccessDenied
-    if number in (errno.ENAMETOOLONG, errno.EISDIR):
-        return errors.BadInput
-    if number == errno.EEXIST:
-        return errors.AlreadyExists
-    return errors.StorageError
-
-
-def _place(error: OSError) -> str:
-    """`PATH: No such file or directory`, or without a path what the system says."""
-    import os
-
-    reason = error.strerror or type(error).__name__
-    if isinstance(error.filename, str | bytes):
-        return f"{os.fsdecode(error.filename)}: {reason}"
-    return reason

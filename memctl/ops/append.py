@@ -100,7 +100,7 @@ def append(
         ephemeral=[message.value for message in messages if marker.is_ephemeral(message.value)],
     )
     if setup.settings["compat"] == "go":
-        _refuse_go_unreadable(lasting)
+        _refuse_go_unreadable(setup, lasting)
     _refuse_conflicts_within(lasting)
     if not lasting:
         return report
@@ -145,9 +145,12 @@ def _append(
     )
 
 
-def _refuse_go_unreadable(messages: Iterable[Incoming]) -> None:
+def _refuse_go_unreadable(setup: Setup, messages: Iterable[Incoming]) -> None:
+    created_at = rfc3339(setup.time_us())
     for number, message in enumerate(messages, 1):
-        if code := go_unreadable(message, message.line):
+        # An id to come is as long as this one.
+        line = with_identity(message, message.id or "0" * 16, created_at)
+        if code := go_unreadable(message, line):
             raise BadInput(
                 f"message {number} is {code}, and the setting compat is go: the Go reader would stop there"
             )

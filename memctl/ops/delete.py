@@ -46,6 +46,13 @@ def delete(setup: Setup, reference: Reference, *, apply: bool, hard: bool = Fals
         finally:
             os.close(dir_fd)
         _drop_caches(setup, reference)
+        setup.event(
+            reference.user,
+            "memory.deleted",
+            conversation=reference.conversation,
+            bytes=size_bytes,
+            trash=entry,
+        )
     return plan._replace(bytes=size_bytes, trash=entry)
 
 

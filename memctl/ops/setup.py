@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memctl.core import names
 from memctl.core.names import Reference
@@ -70,9 +70,11 @@ class Setup(NamedTuple):
             raise
 
     def _rejected(self, user: str | None, name: str, error: BadName) -> None:
-        moment = rfc3339(self.time_us())
-        facts = {"name": name[:300], "reason": str(error)}
-        events.record(self.layout, user, "memory.identity_rejected", moment, self.run_id, **facts)
+        self.event(user, "memory.identity_rejected", name=name[:300], reason=str(error))
+
+    def event(self, user: str | None, type: str, **facts: Any) -> None:
+        """Note in the user's events what happened."""
+        events.record(self.layout, user, type, rfc3339(self.time_us()), self.run_id, **facts)
 
     def place(self, reference: Reference) -> Place:
         """The log of a reference to a conversation."""

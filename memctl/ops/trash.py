@@ -49,6 +49,7 @@ def restore(setup: Setup, reference: Reference) -> Trashed:
                 files.move(entry_fd, activities, dir_fd, activities, tmp_fd, fsync=setup.fsync())
             files.move(entry_fd, place.name, dir_fd, place.name, tmp_fd, fsync=setup.fsync())
             directories.remove_empty(user_fd, item.entry)
+        setup.event(reference.user, "memory.restored", conversation=reference.conversation, trash=item.entry)
     return item
 
 

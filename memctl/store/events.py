@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from memctl.store.layout import Layout
 
 
-def record(layout: Layout, user: str | None, event: str, time: str, run_id: str | None, **facts: Any) -> None:
-    """Append an event. An event is history, not content: one that cannot be written is let go."""
+def record(layout: Layout, user: str | None, type: str, time: str, run_id: str | None, **facts: Any) -> None:
+    """Append an event of a type. It is history, not content: one that cannot be written is let go.
+
+    `user` is None for a name that cannot be one.
+    """
     place = layout.events(user)
-    value = {"time": time, "event": event, **facts}
-    if run_id:
-        value["run_id"] = run_id
+    value = {"time": time, "type": type, "user": user, **({"run_id": run_id} if run_id else {}), **facts}
     try:
         dir_fd = directories.open_at(place.base, place.parts, create=True)
         try:

@@ -340,3 +340,22 @@ def test_plain_windows_of_a_store_are_the_same(
     plain = talk.window(budget, counter="bytes4", plain=True).messages
     expected = select_window(messages, budget)
     assert [(m["role"], m["content"]) for m in expected] == [(m["role"], m["content"]) for m in plain]
+
+
+def test_errors_of_the_system_are_of_our_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the operating system refuses leaves the library as one of its own errors, with the place."""
+    import memctl
+    from memctl.store import directories
+
+    def refuse(*args: object, **more: object) -> int:
+        raise PermissionError(13, "Permission denied", str(tmp_path))
+
+    store = memctl.Store(tmp_path)
+    monkeypatch.setattr(directories, "open_at", refuse)
+    for call in (
+        lambda: store.conversation("a", "b").append("x"),
+        lambda: store.conversation("a", "b").window(10),
+        lambda: store.conversations("a"),
+    ):
+        with pytest.raises(memctl.AccessDenied, match=str(tmp_path)):
+            call()

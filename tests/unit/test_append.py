@@ -157,3 +157,11 @@ def test_an_interrupt_lets_the_lock_go(tmp_path: Path, monkeypatch: pytest.Monke
             chat.append("one")
     chat.append("two")
     assert ["two"] == stored(tmp_path)
+
+
+def test_compat_go_counts_the_line_as_it_is_stored(tmp_path: Path) -> None:
+    """With `compat = "go"` a text that only its id and time make too long is refused, and nothing is made."""
+    there = Store(tmp_path, settings={"compat": "go"}).conversation("a", "b")
+    with pytest.raises(BadInput, match="line-too-long"):
+        there.append("x" * 65_480)
+    assert not (tmp_path / "conversations").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,17 @@ def test_strays_in_the_trash(tmp_path: Path) -> None:
     assert ["b"] == [item.conversation for item in store(tmp_path).trash()]
     store(tmp_path).restore("a", "b")
     assert data == log_of(tmp_path).read_bytes()
+
+
+def test_events_tell_what_left_and_what_came_back(tmp_path: Path) -> None:
+    """A deletion and a restoration are noted with type, user and conversation."""
+    store = Store(tmp_path, run_id="r1")
+    store.conversation("a", "b").append("x")
+    store.conversation("a", "b").delete()
+    store.restore("a", "b")
+    lines = (tmp_path / ".memctl" / "events" / "a.jsonl").read_text().splitlines()
+    expected = [
+        {"type": "memory.deleted", "user": "a", "conversation": "b", "run_id": "r1"},
+        {"type": "memory.restored", "user": "a", "conversation": "b", "run_id": "r1"},
+    ]
+    assert expected == [{key: json.loads(line)[key] for key in expected[0]} for line in lines]

@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -325,22 +326,26 @@ def test_replace_keeps_owner(tmp_path: Path) -> None:
 
 
 @as_root
-def test_read_only_store(tmp_path: Path) -> None:
+def test_read_only_store() -> None:
     """Where nothing may be written, window, show, list and count answer, and append is refused."""
-    root = tmp_path / "store"
+    with tempfile.TemporaryDirectory() as directory:
+        # Not below the tests' own directory, into which only its owner may look.
+        os.chmod(directory, 0o755)
+        check_read_only_store(Path(directory))
+
+
+def check_read_only_store(directory: Path) -> None:
+    root = directory / "store"
     chat = store(root).conversation("a", "b")
     chat.append("first")
     everything_readable = [root, *root.rglob("*")]
     for path in everything_readable:
         path.chmod(0o755 if path.is_dir() else 0o644)
-    for parent in root.parents:
-        if parent.stat().st_uid == 0 and str(parent).startswith(str(tmp_path.parents[1])):
-            parent.chmod(0o755)
 
     def action() -> None:
         os.setgid(54321)
         os.setuid(54321)
-        os.environ["XDG_CACHE_HOME"] = str(tmp_path / "nowhere")
+        os.environ["XDG_CACHE_HOME"] = str(directory / "nowhere")
         there = store(root).conversation("a", "b")
         assert [b"first"] == [line[26:31] for line in there.window(100).lines]
         assert ["first"] == [message.content for message in there.messages()]

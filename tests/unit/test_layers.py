@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "store": {"store", "core", "errors"},
     "formats": {"formats", "core", "errors"},
     "ops": {"ops", "store", "formats", "core", "settings", "errors"},
-    "api": {"ops", "store", "core", "settings", "errors"},
+    "api": {"api", "ops", "store", "core", "settings", "errors"},
     "cli": {"cli", "api", "formats", "core", "settings", "errors", "memctl"},
     "memctl": set(),
     "__main__": {"cli"},

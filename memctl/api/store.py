@@ -1,0 +1,119 @@
+"""Store: the conversations below a directory."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from memctl.api.conversation import Conversation
+from memctl.api.family import of_our_family
+from memctl.core.names import Reference
+from memctl.ops.setup import Setup
+from memctl.settings import Settings
+from memctl.store.layout import Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from memctl.ops.listing import Listing
+    from memctl.ops.rebuild import Rebuilt
+    from memctl.store.trash import Trashed
+
+    Progress = Callable[[int, int], None]
+
+
+class Store:
+    """A store of conversations below the directory `root`; nothing is opened or made before it is needed.
+
+    `settings` are values by name (`memctl.settings.SETTINGS`); `now_us` replaces the clock.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        tenant: str | None = None,
+        settings: Settings | Mapping[str, object] | None = None,
+        now_us: int | None = None,
+        run_id: str | None = None,
+    ) -> None:
+        if not isinstance(settings, Settings):
+            settings = Settings.from_mapping(settings or {})
+        path = os.path.realpath(os.fspath(root))
+        if tenant is not None:
+            Setup(Layout.of(path), settings, now_us, run_id).tenant(tenant)
+        layout = Layout.of(path, tenant=tenant, conversations_dir=str(settings["conversations.dir"]))
+        self.setup = Setup(layout, settings, now_us, run_id)
+
+    @property
+    def root(self) -> str:
+        """The absolute path of the store (of the tenant's part of it)."""
+        return self.setup.layout.root
+
+    @of_our_family
+    def conversation(self, user: str, id: str, create: bool = True) -> Conversation:
+        """The conversation `id` of a user. Raises BadName; with `create` False, NotFound if it is not there.
+
+        It comes into being with its first message.
+        """
+        conversation = Conversation(self.setup, self.setup.identity(user, id), create=create)
+        if not create:
+            conversation.check_exists()
+        return conversation
+
+    @of_our_family
+    def at(self, argument: str) -> Conversation:
+        """The conversation of a reference as it is typed, or the file of a path. Paths are for reading."""
+        from memctl.core.names import is_path
+
+        target: Reference | str = argument if is_path(argument) else self.setup.reference(argument)
+        return Conversation(self.setup, target)
+
+    @of_our_family
+    def conversations(self, user: str | None = None) -> Listing:
+        """The conversations of a user, or of all, newest first; an unknown user has none."""
+        from memctl.ops.listing import listing
+
+        return listing(self.setup, user)
+
+    @of_our_family
+    def rebuild_index(
+        self,
+        user: str | None = None,
+        conversation: str | None = None,
+        *,
+        check: bool = False,
+        progress: Progress | None = None,
+    ) -> Rebuilt:
+        """Make the caches of conversations anew, or with `check` only compare them."""
+        from memctl.ops.rebuild import rebuild
+
+        return rebuild(self.setup, user, conversation, check=check, progress=progress)
+
+    @of_our_family
+    def trash(self) -> list[Trashed]:
+        """Deleted conversations, the newest first."""
+        from memctl.store import trash
+
+        return trash.items(self.setup.layout)
+
+    @of_our_family
+    def restore(self, user: str, id: str) -> Trashed:
+        """Put the newest deleted conversation of this name back; AlreadyExists, NotFound."""
+        from memctl.ops.trash import restore
+
+        return restore(self.setup, self.setup.identity(user, id))
+
+    @of_our_family
+    def quarantine(self) -> list[dict[str, Any]]:
+        """The notes of what was set aside, oldest first."""
+        from memctl.store import quarantine
+
+        return quarantine.items(self.setup.layout)
+
+    @of_our_family
+    def quarantined(self, id: str) -> bytes:
+        """The bytes of an item in quarantine. Raises NotFound."""
+        from memctl.store import quarantine
+
+        return quarantine.read(self.setup.layout, id)
