@@ -51,7 +51,7 @@ class Conversation:
     def append(
         self,
         content: str | Mapping[str, Any] | Iterable[Mapping[str, Any]],
-        role: str = "user",
+        role: str = "",
         *,
         id: str | None = None,
         name: str = "",
@@ -62,13 +62,14 @@ class Conversation:
         ephemeral: bool = False,
         fsync: bool | None = None,
     ) -> Appended:
-        """Append a text as a message of `role`, a message, or several; durable on return.
+        """Append a text, a message, or several; durable on return. A text's role follows from the rest:
+        `tool` with a `tool_call_id`, `assistant` for a summary or an incomplete answer, else `user`.
 
         A message is a mapping in the stored form. Raises BadInput, IdConflict, LockTimeout or StorageError;
         nothing is stored then.
         """
         from memctl.core import jsonl, marker
-        from memctl.core.message import accept, compose
+        from memctl.core.message import accept, chosen_role, compose
 
         if isinstance(content, str):
             marks = (
@@ -77,7 +78,7 @@ class Conversation:
                 (ephemeral, marker.EPHEMERAL),
             )
             message = compose(
-                role,
+                chosen_role(role, tool_call_id, answers=summary or incomplete),
                 content,
                 name=name,
                 tool_call_id=tool_call_id,

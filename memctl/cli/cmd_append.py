@@ -7,7 +7,7 @@ import typer
 from memctl.cli.given import read_whole
 from memctl.cli.output import counted
 from memctl.core import marker
-from memctl.core.message import ROLES, compose
+from memctl.core.message import chosen_role, compose
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def command(
                 "TEXT and JSON lines exclude each other: leave TEXT, or --input and --skip-invalid"
             )
         message = compose(
-            _role(role, tool_call_id, summary or incomplete),
+            chosen_role(role, tool_call_id, answers=summary or incomplete),
             text,
             name=name,
             tool_call_id=tool_call_id,
@@ -86,16 +86,6 @@ def command(
         invocation.out.json(done._asdict())
     else:
         _echo(invocation.out, done)
-
-
-def _role(role: str, tool_call_id: str, answers: bool) -> str:
-    if role and role not in ROLES:
-        raise UsageError(f"no role {role}; there are {', '.join(ROLES)}")
-    if tool_call_id and (answers or role not in ("", "tool")):
-        raise UsageError("--tool-call-id is for the role tool")
-    if answers and role not in ("", "assistant"):
-        raise UsageError("--summary and --incomplete are for the role assistant")
-    return role or ("tool" if tool_call_id else "assistant" if answers else "user")
 
 
 def _markers(summary: bool, incomplete: bool, ephemeral: bool) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from memctl.core import jsonl, marker, wire
-from memctl.errors import BadInput
+from memctl.errors import BadInput, UsageError
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 #: The Go reader's line scanner stops at a line of this many bytes, line end not counted.
@@ -55,6 +55,20 @@ class Message(NamedTuple):
     def content(self) -> Any:
         """Text, a list of parts, or None."""
         return self.value.get("content")
+
+
+def chosen_role(role: str, tool_call_id: str, *, answers: bool) -> str:
+    """The role of a text: as it is given, else `tool` for a result, `assistant` for what `answers`, `user`.
+
+    `answers`: it is a summary or an incomplete answer. Raises UsageError where these contradict each other.
+    """
+    if role and role not in ROLES:
+        raise UsageError(f"no role {role}; there are {', '.join(ROLES)}")
+    if tool_call_id and (answers or role not in ("", "tool")):
+        raise UsageError("the id of a tool call is for the role tool")
+    if answers and role not in ("", "assistant"):
+        raise UsageError("a summary or an incomplete answer has the role assistant")
+    return role or ("tool" if tool_call_id else "assistant" if answers else "user")
 
 
 def compose(

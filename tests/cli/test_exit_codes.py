@@ -76,7 +76,7 @@ def nothing(root: Path) -> None:
         (2, nothing, ("list", "-f", "xml"), "no format xml; there are table, jsonl"),
         (2, nothing, ("window", TRIP, "--counter", "gpt"), "unknown counter gpt; there are o200k_base"),
         (2, nothing, ("append", TRIP, "x", "-r", "robot"), "no role robot; there are system"),
-        (2, nothing, ("append", TRIP, "x", "--summary", "-r", "user"), "are for the role assistant"),
+        (2, nothing, ("append", TRIP, "x", "--summary", "-r", "user"), "has the role assistant"),
         (2, nothing, ("append", TRIP, "x", "--tool-call-id", "c", "-r", "user"), "is for the role tool"),
         (2, nothing, ("append", TRIP, "x", "--input", "f"), "exclude each other"),
         (2, nothing, ("show", TRIP, "--range", "3"), "--range takes A:B"),

@@ -359,3 +359,17 @@ def test_errors_of_the_system_are_of_our_family(tmp_path: Path, monkeypatch: pyt
     ):
         with pytest.raises(memctl.AccessDenied, match=str(tmp_path)):
             call()
+
+
+def test_the_role_of_a_text_follows_from_the_rest(tmp_path: Path) -> None:
+    """A result is a tool's, a summary or incomplete answer the assistant's, any other text the user's."""
+    import memctl
+
+    there = memctl.Store(tmp_path).conversation("a", "b")
+    there.append("1", summary=True)
+    there.append("2", incomplete=True)
+    there.append("3", tool_call_id="c1")
+    there.append("4")
+    assert ["assistant", "assistant", "tool", "user"] == [message.role for message in there.messages()]
+    with pytest.raises(memctl.UsageError):
+        there.append("5", "user", summary=True)

@@ -11,7 +11,7 @@ from memctl.store.sidecar import Index
 
 from . import logs
 
-SEEDS = range(1500)
+SEEDS = range(600)
 
 
 def hidden_and_seen(path: Path) -> tuple[list[bytes], list[bytes], list[int]]:
