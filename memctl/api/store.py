@@ -41,7 +41,7 @@ class Store:
             settings = Settings.from_mapping(settings or {})
         path = os.path.realpath(os.fspath(root))
         if tenant is not None:
-            Setup(Layout.of(path), settings, now_us, run_id).tenant(tenant)
+            Setup(Layout.of(path), settings, now_us, run_id).checked(tenant, "tenant")
         layout = Layout.of(path, tenant=tenant, conversations_dir=str(settings["conversations.dir"]))
         self.setup = Setup(layout, settings, now_us, run_id)
 

@@ -45,28 +45,16 @@ class Setup(NamedTuple):
 
     def identity(self, user: str, conversation: str) -> Reference:
         """User and conversation as a reference, checked. A refused name leaves an event."""
-        self.user(user)
-        try:
-            names.check(conversation, "conversation")
-        except BadName as error:
-            self._rejected(user, conversation, error)
-            raise
+        self.checked(user, "user")
+        self.checked(conversation, "conversation", user)
         return Reference(user, conversation)
 
-    def tenant(self, name: str) -> str:
-        """The tenant's name, checked. A refused name leaves an event."""
+    def checked(self, name: str, kind: str, user: str | None = None) -> str:
+        """A name, if it can be one of its kind. A refused one leaves an event, with `user` if that is sound."""
         try:
-            return names.check(name, "tenant")
+            return names.check(name, kind)
         except BadName as error:
-            self._rejected(None, name, error)
-            raise
-
-    def user(self, name: str) -> str:
-        """The user's name, checked. A refused name leaves an event."""
-        try:
-            return names.check(name, "user")
-        except BadName as error:
-            self._rejected(None, name, error)
+            self._rejected(user, name, error)
             raise
 
     def _rejected(self, user: str | None, name: str, error: BadName) -> None:

@@ -104,6 +104,24 @@ def replace(path: str, chunks: Iterable[bytes]) -> None:
         os.close(dir_fd)
 
 
+def try_lock(fd: int) -> bool:
+    """Whether this process may write to the open cache from now on; nobody waits for it."""
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    try:
+        flock(fd, LOCK_EX | LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def unlock(fd: int) -> None:
+    """Let others write to the cache."""
+    from fcntl import LOCK_UN, flock
+
+    flock(fd, LOCK_UN)
+
+
 def drop(path: str) -> None:
     """Remove a cache; one that is gone already, or cannot be removed, is none of our trouble."""
     try:

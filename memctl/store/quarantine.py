@@ -11,10 +11,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from memctl.core import jsonl, names
-from memctl.errors import AlreadyExists, NotFound
+from memctl.errors import AccessDenied, AlreadyExists, NotFound
 from memctl.store import directories, files
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from memctl.store.layout import Layout
 
 
@@ -57,19 +59,26 @@ def take_back(layout: Layout, user: str, id: str) -> None:
 
 def items(layout: Layout) -> list[dict[str, Any]]:
     """The notes of all items, oldest first, each with `user`."""
-    found = []
+    found = [
+        {"user": user, **_note(dir_fd, name)}
+        for user, dir_fd in _directories(layout)
+        for name in os.listdir(dir_fd)
+        if name.endswith(".json")
+    ]
+    return sorted(found, key=lambda note: str(note["id"]))
+
+
+def _directories(layout: Layout) -> Iterator[tuple[str, int]]:
+    """Each user's directory, open while it is looked at; one that cannot be opened is passed over."""
     for user in users(layout.root, "quarantine"):
         try:
             dir_fd = directories.open_at(layout.root, layout.quarantine(user))
-        except OSError:
+        except (OSError, AccessDenied):
             continue
         try:
-            for name in os.listdir(dir_fd):
-                if name.endswith(".json"):
-                    found.append({"user": user, **_note(dir_fd, name)})
+            yield user, dir_fd
         finally:
             os.close(dir_fd)
-    return sorted(found, key=lambda note: str(note["id"]))
 
 
 def users(root: str, folder: str) -> list[str]:
@@ -98,16 +107,8 @@ def _note(dir_fd: int, name: str) -> dict[str, Any]:
 
 def read(layout: Layout, id: str) -> bytes:
     """The bytes of an item. Raises NotFound."""
-    for user in users(layout.root, "quarantine"):
-        try:
-            dir_fd = directories.open_at(layout.root, layout.quarantine(user))
-        except OSError:
-            continue
-        try:
-            if f"{id}.bytes" in os.listdir(dir_fd):
-                fd = files.open_file(dir_fd, f"{id}.bytes", id)
-                with open(fd, "rb") as file:
-                    return file.read()
-        finally:
-            os.close(dir_fd)
+    for _, dir_fd in _directories(layout):
+        if f"{id}.bytes" in os.listdir(dir_fd):
+            with open(files.open_file(dir_fd, f"{id}.bytes", id), "rb") as file:
+                return file.read()
     raise NotFound(f"nothing with the id {id} in quarantine", hint="memctl quarantine list")

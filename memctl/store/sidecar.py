@@ -127,7 +127,7 @@ class Index(Entries):
             indexing.take_in(self, self._status.st_size, self._checkpoint)
         if self._writable:
             self._keep()
-            self._unlock()
+            caches.unlock(self._file)
 
     def _build(self) -> None:
         self.generation = os.urandom(8)
@@ -178,22 +178,13 @@ class Index(Entries):
 
     def _lock(self) -> bool:
         """Whether this process may write: nobody waits, and what another one added meanwhile stays."""
-        from fcntl import LOCK_EX, LOCK_NB, flock
-
-        try:
-            flock(self._file, LOCK_EX | LOCK_NB)
-        except OSError:
+        if not caches.try_lock(self._file):
             return False
         # Less than an entry too much is what a killed writer left; it is written over.
         if os.fstat(self._file).st_size - HEADER_BYTES - self.saved * ENTRY_BYTES < ENTRY_BYTES:
             return True
-        self._unlock()
+        caches.unlock(self._file)
         return False
-
-    def _unlock(self) -> None:
-        from fcntl import LOCK_UN, flock
-
-        flock(self._file, LOCK_UN)
 
     def _header(self) -> bytes:
         status = self._status

@@ -221,7 +221,7 @@ class Totals:
         try:
             for attempt in (1, 2):
                 self._file = caches.open_shared(path)
-                self._writable = self._lock()
+                self._writable = caches.try_lock(self._file)
                 if self._load():
                     return
                 if not self._writable:
@@ -250,16 +250,6 @@ class Totals:
         ):
             return False
         self.base, self.end, self._base_total = base, end, Total(*total)
-        return True
-
-    def _lock(self) -> bool:
-        """Whether this process may write to the cache; nobody waits for it."""
-        from fcntl import LOCK_EX, LOCK_NB, flock
-
-        try:
-            flock(self._file, LOCK_EX | LOCK_NB)
-        except OSError:
-            return False
         return True
 
     def _keep(self, first: int, totals: list[Total]) -> None:
