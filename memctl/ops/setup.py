@@ -50,7 +50,7 @@ class Setup(NamedTuple):
         return Reference(user, conversation)
 
     def checked(self, name: str, kind: str, user: str | None = None) -> str:
-        """A name, if it can be one of its kind. A refused one leaves an event, with `user` if that is sound."""
+        """A name, if it can be one of its kind. A refused one leaves an event, of `user` if there is one."""
         try:
             return names.check(name, kind)
         except BadName as error:
