@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from memctl.errors import BadConfig as BadConfig
     from memctl.errors import BadInput as BadInput
     from memctl.errors import BadName as BadName
+    from memctl.errors import BadReference as BadReference
     from memctl.errors import CannotCreate as CannotCreate
+    from memctl.errors import Changing as Changing
     from memctl.errors import IdConflict as IdConflict
     from memctl.errors import LockTimeout as LockTimeout
     from memctl.errors import MemctlError as MemctlError
@@ -67,7 +69,9 @@ _PUBLIC = {
         "BadConfig",
         "BadInput",
         "BadName",
+        "BadReference",
         "CannotCreate",
+        "Changing",
         "IdConflict",
         "LockTimeout",
         "MemctlError",

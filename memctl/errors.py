@@ -40,6 +40,12 @@ class BadName(BadInput):
     code = "bad-name"
 
 
+class BadReference(BadName):
+    """A reference that names nothing: there is a `/` too much."""
+
+    code = "bad-reference"
+
+
 class IdConflict(BadInput):
     """A message id that is already stored with another role or content."""
 
@@ -47,7 +53,7 @@ class IdConflict(BadInput):
 
 
 class StrictFinding(BadInput):
-    """`--strict` was given and the log holds lines that had to be left out or mended."""
+    """`--strict` was given and the log holds lines that had to be left out."""
 
     code = "left-out"
 
@@ -66,17 +72,17 @@ class Unavailable(MemctlError):
     exit_code = 69
 
 
+class CannotCreate(MemctlError):
+    """Something cannot be created, or is there already."""
+
+    code = "cannot-create"
+    exit_code = 73
+
+
 class AlreadyExists(MemctlError):
     """The thing to be created is there already."""
 
     code = "exists"
-    exit_code = 73
-
-
-class CannotCreate(MemctlError):
-    """A file or directory cannot be created."""
-
-    code = "cannot-create"
     exit_code = 73
 
 
@@ -92,6 +98,12 @@ class LockTimeout(MemctlError):
 
     code = "lock-timeout"
     exit_code = 75
+
+
+class Changing(LockTimeout):
+    """A log changed under our eyes each time it was read."""
+
+    code = "busy"
 
 
 class AccessDenied(MemctlError):

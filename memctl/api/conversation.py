@@ -70,6 +70,7 @@ class Conversation:
         """
         from memctl.core import jsonl, marker
         from memctl.core.message import accept, chosen_role, compose
+        from memctl.errors import BadInput, UsageError
 
         if isinstance(content, str):
             marks = (
@@ -87,8 +88,14 @@ class Conversation:
                 id=id,
             )
             return self.append_messages([message], fsync=fsync)
+        if role or id or name or tool_call_id or tool_name or summary or incomplete or ephemeral:
+            raise UsageError("role, id and the like are for a text; a message brings its own")
         given: Any = content
-        items = [given] if hasattr(given, "keys") else list(given)
+        items: list[Any] = [given] if hasattr(given, "keys") else [None]
+        if hasattr(given, "__iter__") and not hasattr(given, "keys"):
+            items = list(given)
+        if not all(hasattr(item, "keys") for item in items):
+            raise BadInput("a text, a message (a mapping), or several messages are expected")
         return self.append_messages([accept(jsonl.message_bytes(dict(item))) for item in items], fsync=fsync)
 
     @of_our_family
@@ -166,8 +173,8 @@ class Conversation:
 
         return read(self._setup, self.target, last=last, span=span, progress=progress)
 
-    def follow(self, position: int) -> Iterator[Message]:
-        """The messages from `position` on, as they come; it does not end on its own."""
+    def follow(self, position: int) -> Iterator[Log]:
+        """What is written from the message `position` on, as it comes; it does not end on its own."""
         from memctl.ops.read import follow
 
         return follow(self._setup, self.target, position)

@@ -26,19 +26,18 @@ def command(
     invocation: Invocation = ctx.obj
     if budget is not None and not window:
         raise UsageError("-b is for --window")
-    given = budget if budget is not None else int(invocation.settings["window.budget"])
+    conversation = invocation.store().at(ref)
     with invocation.out.progress("counting") as progress:
-        counted = (
-            invocation.store()
-            .at(ref)
-            .count(
-                counter,
-                window_budget=given if window else None,
-                by_role=as_json,
-                progress=progress.advance,
-            )
+        if window and not as_json:
+            # The rest of the log need not be counted for this.
+            chosen = conversation.window(budget, counter=counter, progress=progress.advance)
+            invocation.out.text(f"{chosen.tokens}\n")
+            return
+        given = budget if budget is not None else int(invocation.settings["window.budget"])
+        counted = conversation.count(
+            counter, window_budget=given if window else None, by_role=as_json, progress=progress.advance
         )
     if as_json:
         invocation.out.json(counted._asdict(), report=False)
     else:
-        invocation.out.text(f"{counted.window_tokens if window else counted.tokens}\n")
+        invocation.out.text(f"{counted.tokens}\n")

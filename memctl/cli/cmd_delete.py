@@ -28,9 +28,11 @@ def command(
         invocation.out.json(done._asdict())
     else:
         what = f"{done.conversation} ({counted(done.bytes, 'byte')})"
-        where = "for good" if hard else "to the trash"
-        verb = "gone" if done.applied else "would go"
-        invocation.out.report(f"{what}: {verb} {where}\n")
+        if hard:
+            said = "removed for good" if done.applied else "would be removed for good"
+        else:
+            said = "gone to the trash" if done.applied else "would go to the trash"
+        invocation.out.report(f"{what}: {said}\n")
     if not done.applied:
         invocation.out.talk("nothing was changed; --yes does it")
         raise Answer(1)

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from memctl.cli.invocation import Invocation
     from memctl.ops.listing import Listed
 
-_WIDE_COLUMNS = 100
 FORMATS = ("table", "jsonl", "json", "text")
 
 
@@ -28,6 +27,8 @@ def command(
     """List conversations, newest first. A damaged file is listed; an unknown user has none."""
     invocation: Invocation = ctx.obj
     out = invocation.out
+    if as_json and form not in (None, "json"):
+        raise UsageError(f"--json and -f {form} contradict each other")
     form = "json" if as_json else form or ("table" if out.is_terminal else "jsonl")
     if form not in FORMATS:
         raise UsageError(f"no format {form}; there are {', '.join(FORMATS)}")
@@ -47,9 +48,7 @@ def command(
         out.text("".join(f"{_name(row)}\n" for row in rows))
     else:
         columns = ("conversation", "messages", "updated", "last", "summaries", "problems", "bytes")
-        # On a narrow terminal the name needs the room.
-        shown = len(columns) - (out.is_terminal and out.columns < _WIDE_COLUMNS)
-        out.table(columns[:shown], [_cells(row)[:shown] for row in rows], right=(1, 4, 5, 6))
+        out.table(columns, [_cells(row) for row in rows], right=(1, 4, 5, 6))
 
 
 def _row(row: "Listed") -> dict[str, Any]:
@@ -71,7 +70,7 @@ def _cells(row: "Listed") -> tuple[str, ...]:
         _name(row),
         str(row.messages),
         # To the minute, in UTC.
-        row.updated_at.replace("T", " ")[:16],
+        (row.updated_at or "-").replace("T", " ")[:16],
         row.last_role or "-",
         str(row.summaries),
         str(row.problems),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from memctl.cli.invocation import Invocation
     from memctl.cli.output import Output
     from memctl.core.message import Message
+    from memctl.ops.read import Log
 
 FORMATS = ("text", "jsonl", "json", "markdown")
 
@@ -26,16 +27,20 @@ def command(
     follow: Annotated[bool, typer.Option("--follow", help="Go on as messages arrive; Ctrl-C ends.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Do not fold calls and long results.")] = False,
     form: Annotated[
-        str, typer.Option("-f", "--format", metavar="F", help="text, jsonl, json or markdown.")
-    ] = "text",
+        str | None, typer.Option("-f", "--format", metavar="F", help="text, jsonl, json or markdown.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as -f json.")] = False,
 ) -> None:
     """Print a conversation: index, role, time, id and markers of each message, then what it says."""
     invocation: Invocation = ctx.obj
     out = invocation.out
-    form = "json" if as_json else form
+    if as_json and form not in (None, "json"):
+        raise UsageError(f"--json and -f {form} contradict each other")
+    form = form or ("json" if as_json else "text")
     if form not in FORMATS:
         raise UsageError(f"no format {form}; there are {', '.join(FORMATS)}")
+    if follow and ref == "-":
+        raise UsageError("standard input ends; there is nothing to follow")
     if follow and form == "json":
         raise UsageError("one JSON array cannot follow a conversation; -f jsonl can")
     if last is not None and (span is not None or last < 0):
@@ -43,17 +48,25 @@ def command(
     conversation = invocation.store().at(ref)
     with out.progress("reading") as progress:
         log = conversation.read(last=last, span=_span(span), progress=progress.advance)
-    if log.findings:
+    _say(out, log)
+    _print(out, log.messages, form, full)
+    if follow:
+        out.flush()
+        for more in conversation.follow(log.total):
+            _say(out, more)
+            _print(out, more.messages, form, full)
+            out.flush()
+
+
+def _say(out: "Output", log: "Log") -> None:
+    """Name the lines that hold no message, and those that are not printed as they are stored."""
+    if log.findings or log.mended:
         from memctl.core.finding import summed_up
 
         for phrase in summed_up(log.findings):
             out.talk(f"{log.name}: no message: {phrase}")
-    _print(out, log.messages, form, full)
-    if follow:
-        out.flush()
-        for message in conversation.follow(log.total):
-            _print(out, [message], form, full)
-            out.flush()
+        for phrase in summed_up(log.mended):
+            out.talk(f"{log.name}: mended in what is printed: {phrase}")
 
 
 def _span(text: str | None) -> tuple[int | None, int | None] | None:

@@ -41,8 +41,9 @@ def command(
     ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 65 if a line has to be left out.")] = False,
     form: Annotated[
-        str, typer.Option("-f", "--format", metavar="F", help="jsonl, json, openai, anthropic or text.")
-    ] = "jsonl",
+        str | None,
+        typer.Option("-f", "--format", metavar="F", help="jsonl, json, openai, anthropic or text."),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say on stderr how it was chosen, as one JSON object.")
     ] = False,
@@ -55,7 +56,9 @@ def command(
     """
     invocation: Invocation = ctx.obj
     out = invocation.out
-    form = _form(form, as_json)
+    chosen = _form(form, as_json)
+    if pending is not None and not pending.strip():
+        raise UsageError("--pending is blank: services refuse such a message")
     with out.progress("counting") as progress:
         window = (
             invocation.store()
@@ -76,14 +79,16 @@ def command(
     _say(out, window)
     if explain:
         out.object_on_stderr(window.explain())
-    _print(out, window, form)
+    _print(out, window, chosen)
 
 
-def _form(form: str, as_json: bool) -> str:
+def _form(form: str | None, as_json: bool) -> str:
+    if form is None:
+        return "json" if as_json else "jsonl"
     if form not in FORMATS:
         raise UsageError(f"no format {form}; there are {', '.join(FORMATS)}")
     if as_json and form in ("jsonl", "text"):
-        return "json"
+        raise UsageError(f"--json and -f {form} contradict each other")
     return form
 
 

@@ -27,6 +27,10 @@ _FIRST_US, _LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 def resolve_root(flag: str | None, environ: Mapping[str, str]) -> str:
     """The absolute path of the store, links resolved: `flag`, else MEMCTL_ROOT, else in XDG_DATA_HOME."""
+    if flag == "":
+        from memctl.errors import UsageError
+
+        raise UsageError("--root is empty", hint="is the variable behind it set?")
     given = flag or environ.get("MEMCTL_ROOT")
     if given:
         return os.path.realpath(os.path.expanduser(given))

@@ -48,7 +48,7 @@ def parts(value: dict[str, Any]) -> tuple[int, list[str]]:
     reasoning = value.get("reasoning_content")
     if type(reasoning) is str:
         texts.append(reasoning)
-    for function in called(value):
+    for function in called(value) + _legacy_call(value):
         texts += [text for key in ("name", "arguments") if type(text := function.get(key)) is str]
     name = value.get("name")
     if type(name) is str and name:
@@ -84,6 +84,12 @@ def part_kind(part: dict[str, Any]) -> str:
     return next((key for key in _MEDIA_KEYS if part.get(key)), "text")
 
 
+def _legacy_call(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """The call of a message from before there were lists of calls."""
+    call = value.get("function_call")
+    return [call] if type(call) is dict else []
+
+
 def called(value: dict[str, Any]) -> list[dict[str, Any]]:
     """The functions of a message's tool calls."""
     calls = value.get("tool_calls")
@@ -95,8 +101,8 @@ def called(value: dict[str, Any]) -> list[dict[str, Any]]:
 def reference_bytes(value: dict[str, Any]) -> int:
     """What the counter `bytes4` weighs of a message: the bytes of content and of calls' arguments.
 
-    `reference-conversation`, section 4; the text parts of content lists, which the Go reader cannot read,
-    are counted too.
+    The rule is that of eino-ext `libs/counter`; the text parts of content lists, which the Go reader cannot
+    read, are counted too.
     """
     content = value.get("content")
     texts = [content] if type(content) is str else []

@@ -11,12 +11,10 @@ if TYPE_CHECKING:
 
 
 class Summary(NamedTuple):
-    """A summary that stays: its place in messages, the boundary it has, its line and value."""
+    """A summary that stays: its place in messages, and the boundary it has."""
 
     place: int
     boundary: int
-    line: bytes
-    value: dict[str, Any]
 
 
 def remaining_place(place: int, dropped: Sequence[int]) -> int:

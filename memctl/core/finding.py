@@ -30,6 +30,7 @@ CODES = (
 )
 NUMBER = {code: number for number, code in enumerate(CODES)}
 
+
 #: Damage that repair mends without losing a message: such lines are served as repair would write them.
 MENDED = ("bad-number", "glued-lines", "nul-bytes", "bad-utf8", "bom", "crlf")
 
@@ -47,7 +48,8 @@ def summed_up(findings: list[Finding]) -> list[str]:
     for line, code in findings:
         by_code.setdefault(code, []).append(line)
     return [
-        f"{code} (line{'s' if len(lines) > 1 else ''} {_ranges(lines)})" for code, lines in by_code.items()
+        f"{code} (line{'s' if len(set(lines)) > 1 else ''} {_ranges(lines)})"
+        for code, lines in by_code.items()
     ]
 
 

@@ -153,7 +153,7 @@ _GO_ESCAPES = {code: f"\\u{code:04x}" for code in (*range(32), 0x3C, 0x3E, 0x26,
 
 
 def quote(text: str) -> str:
-    """A JSON string in the form of the Go encoder (`reference-conversation`, 2.6), byte for byte."""
+    """A JSON string in the form of goccy/go-json, the encoder of the Go backend, byte for byte."""
     return f'"{text.translate(_GO_ESCAPES)}"'
 
 

@@ -1,7 +1,7 @@
 """Message: the wire form of one stored line; what is accepted, and how memctl writes one of its own.
 
 The form is that of eino's `schema.Message`: keys, order and escapes are those of its encoder
-(`reference-conversation`, section 2), so a Go program beside us reads what we write.
+(eino v0.9.12, goccy/go-json), so a Go program beside us reads what we write.
 """
 
 from __future__ import annotations
@@ -153,7 +153,10 @@ def _parse(line: bytes) -> Any:
     except jsonl.Unreadable as error:
         raise BadInput(f"this JSON cannot be read: {error}") from None
     except ValueError as error:
-        raise BadInput(f"this is not JSON: {error}") from None
+        what = f"{getattr(error, 'msg', error)} at character {getattr(error, 'pos', 0) + 1}"
+        raise BadInput(
+            f"this is not JSON: {what}", hint="a text is given as memctl append REF TEXT"
+        ) from None
     if constants:
         raise BadInput(f"{constants[0]} is not JSON")
     return value

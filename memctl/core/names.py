@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from memctl.errors import BadName, UsageError
+from memctl.errors import BadName, BadReference, UsageError
 
 SUFFIX = ".jsonl"
 ACTIVITIES_SUFFIX = ".jsonl.activities"
@@ -20,7 +20,7 @@ PATH_STARTS = ("/", "./", "../", "~")
 
 
 class Reference(NamedTuple):
-    """What an argument names: a conversation, a user (conversation is None), or nothing but a path."""
+    """What an argument names: a conversation, or a user alone (conversation is None)."""
 
     user: str
     conversation: str | None = None
@@ -29,9 +29,16 @@ class Reference(NamedTuple):
         return self.written()
 
     def written(self) -> str:
-        """The reference as it is typed: `/` and `%` inside a name are `%2F` and `%25`."""
+        """The reference as it is typed: `/` and `%` inside a name are `%2F` and `%25`.
+
+        What would read as a path has its first character, or the point of its end, encoded too.
+        """
         parts = [self.user] if self.conversation is None else [self.user, self.conversation]
-        return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
+        text = "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
+        if text.endswith(PATH_ENDS):
+            stem, _, end = text.rpartition(".")
+            text = f"{stem}%2E{end}"
+        return f"{_percent(text[0])}{text[1:]}" if is_path(text) else text
 
 
 def encode(name: str) -> str:
@@ -110,7 +117,7 @@ def parse_reference(argument: str, *, conversation: bool | None = True) -> Refer
     """
     user, slash, rest = argument.partition("/")
     if "/" in rest:
-        raise BadName(
+        raise BadReference(
             f"a second / in the reference {argument!r}",
             hint="a / inside a name is written %2F, a % is written %25; a file is written ./PATH",
         )
@@ -129,13 +136,12 @@ def _part(text: str, kind: str) -> str:
     return check(name, kind)
 
 
-def folded_twin(name: str, fold_case: bool, siblings: list[str]) -> str | None:
+def folded_twin(name: str, siblings: list[str]) -> str | None:
     """The file name among `siblings` that `name` would meet on a case-folding or normalising file system."""
     from unicodedata import normalize
 
     def key(text: str) -> str:
-        plain = normalize("NFC", text)
-        return plain.casefold() if fold_case else plain
+        return normalize("NFC", text).casefold()
 
     for sibling in siblings:
         if sibling != name and key(sibling) == key(name):

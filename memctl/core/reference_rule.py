@@ -1,4 +1,4 @@
-"""The reference's window rule on a list of messages, to the letter (`reference-conversation`, section 3).
+"""The Go backend's window rule on a list of messages, to the letter (eino-ext `components/memory`).
 
 It is what `window --plain` follows on a stored log, for programs that hold their messages in a list and bring
 a counter of their own. It knows no calls, results or system messages: a window for sending is

@@ -122,6 +122,11 @@ class Reader:
         return RESULT | (DONE if group.done else 0), ""
 
 
+def is_damage(flags: int) -> bool:
+    """Whether it is of a line that holds no message, blank ones not counted."""
+    return bool(flags & LEFT) and not flags & MESSAGE
+
+
 def role_of(number: int, value: dict[str, Any]) -> str:
     """The role of a mark as text; one outside the list is looked up in the message."""
     return ROLE_NAMES[number] if number < OTHER_ROLE else str(value.get("role", ""))
@@ -129,7 +134,7 @@ def role_of(number: int, value: dict[str, Any]) -> str:
 
 def is_empty(value: dict[str, Any]) -> bool:
     """An assistant message with neither text (white space is none) nor call nor media part."""
-    if value.get("tool_calls"):
+    if value.get("tool_calls") or type(value.get("function_call")) is dict:
         return False
     content = value.get("content")
     if type(content) is str and content.strip():

@@ -33,15 +33,16 @@ class Request(NamedTuple):
 class Window(NamedTuple):
     """Messages to send, as lines of JSON without line end, and how they were chosen.
 
-    `tokens` is the count of what is in `lines`; None where nobody asked (no budget, `count` False). `first`,
-    `anchor` and `summary` are numbers of messages in the log or None; `covered` and `cut` are how many
-    messages a summary stands for, and how many did not fit. `left_out` and `mended` name lines.
+    `tokens` is the count of what is in `lines`; None where nobody asked (no budget, `counted` False).
+    `first`, `anchor` and `summary` are numbers of messages in the log or None; `covered` and `cut` are how
+    many messages a summary stands for, and how many did not fit. `left_out` and `mended` name lines.
     """
 
     conversation: str
     lines: list[bytes]
     tokens: int | None
     budget: int
+    reserve: int
     over_budget: bool
     first: int | None
     anchor: int | None
@@ -66,6 +67,7 @@ class Window(NamedTuple):
             "messages": len(self.lines),
             "tokens": self.tokens,
             "budget": self.budget,
+            "reserve": self.reserve,
             "over_budget": self.over_budget,
             "first": self.first,
             "anchor": self.anchor,
@@ -193,8 +195,8 @@ class PlainView(NamedTuple):
 
 
 def plain(view: PlainView, limit: int | None) -> tuple[bool, int]:
-    """The reference's rule (`reference-conversation`, 3): whether the summary is kept in front of a gap, and
-    from which entry on messages are kept.
+    """The Go backend's rule (eino-ext `components/memory`): whether the summary is kept in front of a gap,
+    and from which entry on messages are kept.
 
     A single message is kept whatever it weighs, the last one too, and two of which the first is a summary.
     """

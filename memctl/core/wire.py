@@ -1,7 +1,7 @@
 """The types that the Go reader expects of the keys it knows: one other value, and it stops at the line.
 
 It looks at every occurrence of a key, in any case, and takes null for all of them; keys that it does not know
-it passes over. The table follows `reference-conversation`, section 2.
+it passes over. The table follows eino's `schema/message.go`
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Block = dict[str, Any]
 
 #: The first message has to be the user's; this stands there when the conversation has none.
-OPENING = "(earlier messages are not included)"
+OPENING = "(the conversation goes on)"
 NAME_LENGTH_MAX = 128
 
 _IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memctl.core import marker
+from memctl.core import jsonl, marker
 from memctl.core.lines import read_line
 from memctl.core.message import Incoming, accept, go_unreadable
 from memctl.core.splice import with_identity
-from memctl.errors import BadInput, IdConflict
+from memctl.errors import BadInput, IdConflict, StorageError
 from memctl.ops.setup import Setup, rfc3339, stamp
 from memctl.store import files, log, quarantine
 
@@ -64,7 +64,8 @@ def read_input(data: bytes, *, skip_invalid: bool = False) -> Input:
             messages.append(accept(line))
         except BadInput as error:
             if not skip_invalid:
-                hint = error.hint or "nothing was stored; --skip-invalid stores the other lines"
+                hint = "nothing was stored; --skip-invalid stores the other lines"
+                hint += f"; {error.hint}" if error.hint else ""
                 raise BadInput(f"line {number} of the input: {error}", hint=hint) from None
             skipped.append({"line": number, "reason": str(error)})
     return Input(messages, skipped)
@@ -97,7 +98,9 @@ def append(
         offset=None,
         bytes=0,
         ids=[],
-        ephemeral=[message.value for message in messages if marker.is_ephemeral(message.value)],
+        ephemeral=[
+            jsonl.exact(message.line.decode()) for message in messages if marker.is_ephemeral(message.value)
+        ],
     )
     if setup.settings["compat"] == "go":
         _refuse_go_unreadable(setup, lasting)
@@ -107,11 +110,15 @@ def append(
     setup.ensure_store()
     place = setup.place(reference)
     with setup.lock(reference, "append"):
-        fd, _ = log.open_for_append(
+        fd, created = log.open_for_append(
             place, create=create, fsync=durable, missing=str(setup.missing(reference))
         )
         try:
             return _append(setup, reference, place, fd, lasting, report, durable)
+        except BaseException:
+            if created and not os.fstat(fd).st_size:
+                log.remove(place)
+            raise
         finally:
             os.close(fd)
 
@@ -139,7 +146,13 @@ def _append(
         if lead:
             files.append(fd, [lead], fsync=durable)
         return report
-    offset = log.append(fd, place, lines, lead=lead, fsync=durable, settle_s=setup.settle_s())
+    try:
+        offset = log.append(fd, place, lines, lead=lead, fsync=durable, settle_s=setup.settle_s())
+    except StorageError as error:
+        if any(item["quarantine"] for item in healed):
+            hint = "a torn tail was set aside before: memctl quarantine"
+            raise StorageError(f"{reference.written()}: {error}", hint=hint) from error
+        raise StorageError(f"{reference.written()}: {error}") from error
     return report._replace(
         appended=len(lines), offset=offset, bytes=sum(len(line) for line in lines), ids=ids
     )

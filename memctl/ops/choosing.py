@@ -185,7 +185,7 @@ class Choice:
         if self.counted and kept:
             weight += self.totals.single(summary)
         left_out = [
-            (entry.line, CODES[entry.code]) for _, entry in log.marked(first) if _is_damage(entry.flags)
+            (entry.line, CODES[entry.code]) for _, entry in log.marked(first) if turns.is_damage(entry.flags)
         ]
         mended = [
             Finding(entry.line, CODES[entry.code])
@@ -231,6 +231,7 @@ class Choice:
             lines=lines,
             tokens=tokens if self.counted else None,
             budget=self.request.budget,
+            reserve=self.request.reserve,
             over_budget=self.limit is not None and tokens > self.room,
             first=message(first),
             anchor=message(anchor),
@@ -240,8 +241,3 @@ class Choice:
             plain=self.request.plain,
             **rest,
         )
-
-
-def _is_damage(flags: int) -> bool:
-    """A line that holds no message: what even the reference's rule cannot print."""
-    return bool(flags & turns.LEFT) and not flags & turns.MESSAGE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memctl.core import covers, marker, turns
 from memctl.core.dropping import Summary, covers_after
 from memctl.core.splice import with_covers
-from memctl.errors import BadInput, NotFound
+from memctl.errors import BadInput, MemctlError, NotFound
 from memctl.ops.read import derived_id
 from memctl.ops.setup import rfc3339, stamp
 from memctl.ops.source import open_source, with_index
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from memctl.core.names import Reference
     from memctl.ops.setup import Setup
+    from memctl.store.layout import Place
     from memctl.store.sidecar import Index
 
 
@@ -34,11 +35,19 @@ class Dropped(NamedTuple):
     late_bytes: int
 
 
-class _Plan(NamedTuple):
-    """Entries to remove; the new bytes of summaries by entry number; bytes of the log looked at."""
+class _Removal(NamedTuple):
+    """A line to remove: its number, its id, where its bytes are."""
 
-    entries: list[int]
-    ids: dict[int, str]
+    line: int
+    id: str
+    start: int
+    end: int
+
+
+class _Plan(NamedTuple):
+    """Lines to remove; the new bytes of summaries by line; how many bytes of the log were looked at."""
+
+    removals: list[_Removal]
     rewritten: dict[int, bytes]
     end: int
 
@@ -62,59 +71,65 @@ def _drop(setup: Setup, reference: Reference, ids: Sequence[str], *, apply: bool
         if apply:
             # Another program may be in the middle of a line, which has no entry as a message yet.
             log.settled_tail(source.fd, setup.settle_s())
-        return with_index(
-            source, None, lambda index: _carry_out(setup, reference, source.fd, index, ids, apply=apply)
-        )
+        plan = with_index(source, None, lambda index: _plan(reference, index, ids))
+        late = _carry_out(setup, reference, source.fd, plan) if apply else 0
     finally:
         os.close(source.fd)
-
-
-def _carry_out(
-    setup: Setup, reference: Reference, fd: int, index: Index, ids: Sequence[str], *, apply: bool
-) -> Dropped:
-    plan = _plan(reference, index, ids)
-    lines: list[dict[str, Any]] = [
-        {"id": plan.ids[number], "line": index[number].line, "bytes": _size(index, number)}
-        for number in plan.entries
-    ]
-    late = 0
-    if apply:
-        for number in plan.entries:
-            _set_aside(setup, reference, index, number)
-        late = replace_log(
-            setup.layout,
-            setup.place(reference),
-            fd,
-            _kept(fd, index, plan),
-            plan.end,
-            fsync=setup.fsync(),
-            settle_s=setup.settle_s(),
-        )
     return Dropped(
         conversation=reference.written(),
         applied=apply,
-        dropped=lines,
-        quarantined_bytes=sum(int(line["bytes"]) for line in lines),
+        dropped=[{"id": r.id, "line": r.line, "bytes": r.end - r.start} for r in plan.removals],
+        quarantined_bytes=sum(r.end - r.start for r in plan.removals),
         summaries_rewritten=len(plan.rewritten),
         late_bytes=late,
     )
 
 
-def _size(index: Index, number: int) -> int:
-    return index[number].end - index.line_start(number)
+def _carry_out(setup: Setup, reference: Reference, fd: int, plan: _Plan) -> int:
+    """Set the lines aside, then replace the log; how many bytes arrived meanwhile and were kept."""
+    aside: list[str] = []
+    try:
+        for removal in plan.removals:
+            aside.append(_set_aside(setup, reference, fd, removal))
+        return replace_log(
+            setup.layout,
+            setup.place(reference),
+            fd,
+            _kept(fd, plan),
+            plan.end,
+            fsync=setup.fsync(),
+            settle_s=setup.settle_s(),
+        )
+    except (OSError, MemctlError):
+        # Once the log is replaced, what was set aside is the only copy.
+        if _is_in_place(fd, setup.place(reference)):
+            for id in aside:
+                quarantine.take_back(setup.layout, reference.user, id)
+        raise
+
+
+def _is_in_place(fd: int, place: Place) -> bool:
+    """Whether the open log is still the one that the conversation's name leads to."""
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(place.path, follow_symlinks=False))
+    except OSError:
+        return False
 
 
 def _plan(reference: Reference, index: Index, ids: Sequence[str]) -> _Plan:
     wanted = set(ids)
     known = {number: id for number, id, _ in _identified(index)}
     chosen = {number for number, id in known.items() if id in wanted}
-    for id in ids:
-        if id not in known.values():
-            raise NotFound(
-                f"no message {id} in {reference.written()}; nothing was removed",
-                hint=f"memctl show {reference.written()} shows the ids",
-            )
-    entries = sorted(set().union(*(_group(index, number) for number in chosen))) if chosen else []
+    for id in sorted(wanted - set(known.values())):
+        raise NotFound(
+            f"no message {id} in {reference.written()}; nothing was removed",
+            hint=f"memctl show {reference.written()} shows the ids",
+        )
+    members: set[int] = set()
+    for number in sorted(chosen):
+        if number not in members:
+            members |= _group(index, number)
+    entries = sorted(members)
     for number in entries:
         line = index[number].line
         neighbours = (number - 1, number + 1)
@@ -125,7 +140,11 @@ def _plan(reference: Reference, index: Index, ids: Sequence[str]) -> _Plan:
     if all(index[number].end < end for number in (*entries[-1:], *rewritten)):
         # What lies behind the last LF may still grow: it is taken over last, with what else arrives.
         end = log.last_newline(index.log, end)
-    return _Plan(entries, {number: known[number] for number in entries}, rewritten, end)
+    removals = [
+        _Removal(index[number].line, known[number], index.line_start(number), index[number].end)
+        for number in entries
+    ]
+    return _Plan(removals, {index[number].line: line for number, line in rewritten.items()}, end)
 
 
 def _identified(index: Index) -> Iterator[tuple[int, str, dict[str, Any]]]:
@@ -177,9 +196,9 @@ def _rewritten(index: Index, entries: list[int]) -> dict[int, bytes]:
             continue
         frontier = index[number].frontier
         boundary = index[frontier - 1].messages if frontier else 0
-        summary = Summary(place, boundary, index.stored(number), value)
-        line = with_covers(summary.line, covers_after(summary, gone, lines))
-        if line != summary.line:
+        stored = index.stored(number)
+        line = with_covers(stored, covers_after(Summary(place, boundary), gone, lines))
+        if line != stored:
             new[number] = line
     return new
 
@@ -193,33 +212,27 @@ def _summaries(index: Index, first: int) -> list[int]:
     return found[::-1]
 
 
-def _set_aside(setup: Setup, reference: Reference, index: Index, number: int) -> None:
-    start, end = index.line_start(number), index[number].end
+def _set_aside(setup: Setup, reference: Reference, fd: int, removal: _Removal) -> str:
     note = {
         "conversation": reference.written(),
         "reason": "dropped",
-        "line": index[number].line,
-        "offset": start,
+        "line": removal.line,
+        "offset": removal.start,
         "time": rfc3339(setup.time_us()),
     }
-    data = os.pread(index.log, end - start, start)
-    quarantine.put(
+    data = log.read_span(fd, removal.start, removal.end)
+    return quarantine.put(
         setup.layout, reference.user, data, note, stamp=stamp(setup.time_us()), fsync=setup.fsync()
     )
 
 
-def _kept(fd: int, index: Index, plan: _Plan) -> Iterator[bytes]:
+def _kept(fd: int, plan: _Plan) -> Iterator[bytes]:
     """The new log: every other line as it is, rewritten summaries in their places."""
-    gone = {index[number].line for number in plan.entries}
-    changed = {index[number].line: line for number, line in plan.rewritten.items()}
+    gone = {removal.line for removal in plan.removals}
     for number, line in enumerate(log.scan(fd, 0, plan.end), 1):
         if number in gone:
             continue
-        if number in changed:
-            yield changed[number] + b"\n"
+        if number in plan.rewritten:
+            yield plan.rewritten[number] + b"\n"
         else:
-            yield (
-                os.pread(fd, line.size_bytes, line.offset)
-                if len(line.data) < line.size_bytes - 1
-                else (line.data + (b"\n" if line.terminated else b""))
-            )
+            yield log.read_span(fd, line.offset, line.offset + line.size_bytes)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Listed(NamedTuple):
-    """A conversation's line of the listing. `updated_at` is the file's modification time.
+    """A conversation's line of the listing. `updated_at` is the file's modification time, None if absurd.
 
     `addressable` is False for a file that another program named: only its `path` reaches it.
     """
@@ -31,7 +31,7 @@ class Listed(NamedTuple):
     conversation: str
     messages: int
     bytes: int
-    updated_at: str
+    updated_at: str | None
     last_role: str | None
     summaries: int
     problems: int
@@ -124,7 +124,7 @@ def _listed(
     except FileNotFoundError:
         return
     except (OSError, MemctlError) as error:
-        notes.append(f"{path}: {error}")
+        notes.append(str(error) if path in str(error) else f"{path}: {error}")
         return
     try:
         status = os.fstat(fd)
@@ -133,6 +133,9 @@ def _listed(
         reference = names.Reference(user or "", conversation or "") if addressable else None
         source = Source(path, fd, store_cache(setup, reference, path, user_cache), user_cache)
         messages, role, summaries, problems = with_index(source, None, _facts)
+    except MemctlError as error:
+        notes.append(f"{path}: {error}")
+        return
     finally:
         os.close(fd)
     yield Listed(
@@ -140,7 +143,7 @@ def _listed(
         conversation=conversation if conversation is not None else stem,
         messages=messages,
         bytes=status.st_size,
-        updated_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(status.st_mtime_ns // 1_000_000_000)),
+        updated_at=_updated_at(status.st_mtime_ns // 1_000_000_000),
         last_role=role,
         summaries=summaries,
         problems=problems,
@@ -148,6 +151,15 @@ def _listed(
         path=path,
         mtime_ns=status.st_mtime_ns,
     )
+
+
+def _updated_at(seconds: int) -> str | None:
+    """A modification time in whole seconds; None for one beyond all calendars."""
+    try:
+        moment = time.gmtime(seconds)
+    except (OverflowError, ValueError, OSError):
+        return None
+    return f"{moment.tm_year:04d}-{time.strftime('%m-%dT%H:%M:%SZ', moment)}"
 
 
 def _facts(index: Index) -> tuple[int, str | None, int, int]:

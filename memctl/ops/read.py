@@ -6,9 +6,8 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from memctl.core import marker, turns
+from memctl.core import jsonl, marker, turns
 from memctl.core.finding import CODES, Finding
-from memctl.core.lines import read_line
 from memctl.core.message import Message
 from memctl.ops.log_view import LogView
 from memctl.ops.source import open_source, with_index
@@ -25,12 +24,15 @@ _FOLLOW_POLL_S = 0.2
 
 
 class Log(NamedTuple):
-    """Messages of a log, and the faults of all its lines that hold none."""
+    """Messages of a log. `findings`: the faults of lines that hold none; `mended`: of those among `messages`
+    whose bytes are not the stored ones but as repair would write them.
+    """
 
     name: str
     total: int
     messages: list[Message]
     findings: list[Finding]
+    mended: list[Finding]
 
 
 def read(
@@ -57,13 +59,12 @@ def _read(source: Source, index: Index, last: int | None, span: tuple[int | None
     elif span is not None:
         start, end, _ = slice(*span).indices(total)
     messages = list(_messages(index, start, end)) if start < end else []
-    marked = LogView(index).marked(0)
-    findings = [Finding(entry.line, CODES[entry.code]) for _, entry in marked if _is_lost(entry.flags)]
-    return Log(source.name, total, messages, findings)
-
-
-def _is_lost(flags: int) -> bool:
-    return bool(flags & turns.LEFT) and not flags & turns.MESSAGE
+    # Lines behind the messages that were there before are looked at by whoever follows the log.
+    first = index.entry_of(start - 1) + 1 if start else 0
+    marked = [entry for _, entry in LogView(index).marked(first)]
+    findings = [Finding(entry.line, CODES[entry.code]) for entry in marked if turns.is_damage(entry.flags)]
+    mended = [Finding(entry.line, CODES[entry.code]) for entry in marked if entry.flags & turns.MENDED]
+    return Log(source.name, total, messages, findings, mended)
 
 
 def _messages(index: Index, start: int, end: int) -> Iterator[Message]:
@@ -75,7 +76,7 @@ def _messages(index: Index, start: int, end: int) -> Iterator[Message]:
         number += 1
         if not entry.flags & turns.MESSAGE:
             continue
-        value = piece.message or read_line(piece.stored)[0].message or {}
+        value = jsonl.exact(piece.printed.decode("utf-8"))
         found.append(
             Message(
                 position=entry.messages - 1,
@@ -118,8 +119,8 @@ def _from(source: Source, position: int) -> Log:
     return with_index(source, None, lambda index: _read(source, index, None, (position, None)))
 
 
-def follow(setup: Setup, target: Reference | str, position: int) -> Iterator[Message]:
-    """The messages from `position` on, as they are written; it does not end on its own.
+def follow(setup: Setup, target: Reference | str, position: int) -> Iterator[Log]:
+    """What is written from the message `position` on, as it comes; it does not end on its own.
 
     A log that became shorter is read again from its start.
     """
@@ -136,7 +137,8 @@ def follow(setup: Setup, target: Reference | str, position: int) -> Iterator[Mes
                     position, seen = 0, None
                 else:
                     position = log.total
-                    yield from log.messages
+                    if log.messages:
+                        yield log
         finally:
             os.close(source.fd)
         if seen is not None:

@@ -6,11 +6,11 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core import names
-from memctl.errors import CannotCreate, MemctlError
+from memctl.errors import AccessDenied, CannotCreate, Changing, MemctlError, NotFound
 from memctl.ops.listing import conversations
 from memctl.ops.source import open_source
 from memctl.store import caches, directories
-from memctl.store.entries import HEADER_BYTES
+from memctl.store.entries import ENTRY_BYTES, HEADER_BYTES, Damaged
 from memctl.store.sidecar import Index, is_header
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ _BLOCK_BYTES = 1 << 20
 class Rebuilt(NamedTuple):
     """What was looked at and changed: `added` caches were missing or wrong, `removed` belonged to nothing.
 
-    `differences` is how many of both were found; with `check` nothing was changed.
+    `differences` is how many were found wrong or belonging to nothing; with `check` nothing was changed. A
+    cache that is missing, or lacks the newest lines only, is as it may be.
     """
 
     users: int
@@ -52,7 +53,11 @@ def rebuild(
     """
     everything = conversations(setup, user)
     chosen = [row for row in everything if conversation in (None, row.conversation)]
-    messages = wrong = 0
+    if conversation is not None and user is not None and not chosen:
+        raise setup.missing(names.Reference(user, conversation))
+    if user is not None and not everything:
+        raise NotFound(f"no user {names.Reference(user)} in {setup.layout.root}", hint="memctl list")
+    messages = wrong = missing = 0
     for done, reference in enumerate(chosen):
         try:
             source = open_source(setup, reference)
@@ -61,11 +66,12 @@ def rebuild(
                 raise
             continue
         try:
-            count, same = _compare(source, check=check)
+            count, state = _compare(source, check=check)
         finally:
             os.close(source.fd)
         messages += count
-        wrong += not same
+        wrong += state == "wrong"
+        missing += state == "missing"
         if progress is not None:
             progress(done + 1, len(chosen))
     strays = list(_strays(setup, user, {(row.user, row.conversation) for row in everything}))
@@ -76,56 +82,64 @@ def rebuild(
         users=len({row.user for row in chosen}),
         conversations=len(chosen),
         messages=messages,
-        added=0 if check else wrong,
+        added=0 if check else wrong + missing,
         removed=0 if check else len(strays),
-        differences=wrong + len(strays) if check else 0,
+        differences=wrong + len(strays),
     )
 
 
-def _compare(source: Source, *, check: bool) -> tuple[int, bool]:
-    """How many messages the log has, and whether the kept index is the one that the log gives."""
+def _compare(source: Source, *, check: bool) -> tuple[int, str]:
+    """How many messages the log has, and how the kept index was: `right`, `missing` or `wrong`.
+
+    Without `check` the latter two are put right.
+    """
     path = source.cache_path("index")
     tmp = None if path is None else f"{os.path.dirname(path)}/.{os.getpid()}-new"
     if tmp is not None:
         caches.drop(tmp)
-    fresh = Index(source.fd, tmp)
+    try:
+        fresh = Index(source.fd, tmp)
+    except Damaged:
+        raise Changing(f"{source.name} changes faster than it can be read", hint="try again") from None
     messages = fresh.last().messages
     written = tmp is not None and os.path.exists(tmp)
     fresh.close()
     if path is None or tmp is None or not written:
-        return messages, True
-    same = _same_entries(path, tmp)
+        return messages, "right"
+    state = _state(path, tmp)
     try:
-        if not (same or check):
+        if state != "right" and not check:
             caches.place(tmp, path)
     except OSError as error:
         raise CannotCreate(f"{path}: {error.strerror}") from None
     finally:
         caches.drop(tmp)
-    return messages, same
+    return messages, state
 
 
-def _same_entries(path: str, other: str) -> bool:
+def _state(path: str, fresh: str) -> str:
+    """How the kept index is, beside a fresh one; entries that only lack the newest lines are right."""
+    if not os.path.lexists(path):
+        return "missing"
     try:
-        with open(path, "rb") as one, open(other, "rb") as two:
-            if not is_header(one.read(HEADER_BYTES)):
-                return False
+        with open(path, "rb") as one, open(fresh, "rb") as two:
+            size_bytes = os.fstat(one.fileno()).st_size - HEADER_BYTES
+            if not is_header(one.read(HEADER_BYTES)) or size_bytes % ENTRY_BYTES:
+                return "wrong"
             two.seek(HEADER_BYTES)
-            while True:
-                block = one.read(_BLOCK_BYTES)
-                if block != two.read(_BLOCK_BYTES):
-                    return False
-                if not block:
-                    return True
+            while block := one.read(_BLOCK_BYTES):
+                if block != two.read(len(block)):
+                    return "wrong"
     except OSError:
-        return False
+        return "wrong"
+    return "right"
 
 
 def _strays(setup: Setup, user: str | None, known: set[tuple[str, str | None]]) -> Iterator[tuple[str, str]]:
     """Caches that belong to no conversation."""
     try:
         base_fd = directories.open_at(setup.layout.root, _CACHES)
-    except OSError:
+    except (OSError, AccessDenied):
         return
     try:
         found = os.listdir(base_fd)

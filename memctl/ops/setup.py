@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from memctl.core import names
 from memctl.core.names import Reference
-from memctl.errors import AlreadyExists, BadConfig, BadName, NotFound
+from memctl.errors import BadConfig, BadName, BadReference, NotFound
 from memctl.settings import Settings
 from memctl.store import directories, events, files, locks
 from memctl.store.layout import FORMAT, Layout, Place
@@ -38,9 +38,10 @@ class Setup(NamedTuple):
         """The reference in an argument. Raises BadName or UsageError; a refused name leaves an event."""
         try:
             return names.parse_reference(argument, conversation=conversation)
+        except BadReference:
+            raise
         except BadName as error:
-            if "second /" not in str(error):
-                self._rejected(None, argument, error)
+            self._rejected(None, argument, error)
             raise
 
     def identity(self, user: str, conversation: str) -> Reference:
@@ -81,7 +82,7 @@ class Setup(NamedTuple):
         """The error for a conversation that is not there; it names the other reading, a path."""
         return NotFound(
             f"no conversation {reference.written()}; for the file: ./{reference.written()}",
-            hint=f"memctl list {Reference(reference.user).written()}",
+            hint=f"memctl list {Reference(reference.user).written()}; the store is {self.layout.root}",
         )
 
     def ensure_store(self) -> None:
@@ -92,10 +93,18 @@ class Setup(NamedTuple):
             if not self._known_format(fd):
                 if self.fsync():
                     directories.sync_parents(f"{root}/.memctl")
-                try:
-                    files.create_at(fd, "format", b"%d\n" % FORMAT, f"{root}/.memctl/format", fsync=False)
-                except AlreadyExists:
-                    pass
+                files.replace_at(fd, "format", fd, [b"%d\n" % FORMAT], fsync=False)
+        finally:
+            os.close(fd)
+
+    def check_layout(self) -> None:
+        """Raise BadConfig if the store has a newer layout than this memctl knows; nothing is made."""
+        try:
+            fd = directories.open_at(self.layout.root, (".memctl",))
+        except OSError:
+            return
+        try:
+            self._known_format(fd)
         finally:
             os.close(fd)
 
@@ -117,9 +126,12 @@ class Setup(NamedTuple):
 def rfc3339(us: int) -> str:
     """A time as it is stored: RFC 3339, UTC, microseconds."""
     seconds, fraction = divmod(us, 1_000_000)
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{fraction:06d}Z"
+    moment = time.gmtime(seconds)
+    # Before the year 1000 `%Y` has fewer digits than RFC 3339 wants.
+    return f"{moment.tm_year:04d}-{time.strftime('%m-%dT%H:%M:%S', moment)}.{fraction:06d}Z"
 
 
 def stamp(us: int) -> str:
     """A time for names of files: `20260304T091231Z`."""
-    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(us // 1_000_000))
+    moment = time.gmtime(us // 1_000_000)
+    return f"{moment.tm_year:04d}{time.strftime('%m%dT%H%M%SZ', moment)}"

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from memctl.core.names import Reference, encode
-from memctl.errors import AccessDenied, NotFound
+from memctl.errors import AccessDenied, BadInput, Changing, NotFound
 from memctl.store import log
 from memctl.store.entries import Damaged
 from memctl.store.layout import user_cache_dir
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from memctl.ops.setup import Setup
 
 Answer = TypeVar("Answer")
-Progress = "Callable[[int, int], None]"
 
 
 class Source(NamedTuple):
@@ -43,6 +42,7 @@ def open_source(setup: Setup, target: Reference | str) -> Source:
     """
     user_cache = user_cache_dir()
     if isinstance(target, Reference):
+        setup.check_layout()
         try:
             fd = log.open_log(setup.place(target), "")
         except NotFound:
@@ -52,6 +52,8 @@ def open_source(setup: Setup, target: Reference | str) -> Source:
     fd = _open_path(target)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         return Source(target, _spool(fd), None, user_cache)
+    if target == "-":
+        return Source(target, fd, None, user_cache)
     return Source(target, fd, _file_cache(os.path.realpath(target), user_cache), user_cache)
 
 
@@ -87,6 +89,8 @@ def _open_path(path: str) -> int:
         raise NotFound(f"no file {path}", hint=hint) from None
     except PermissionError as error:
         raise AccessDenied(f"{path}: {error.strerror}") from None
+    except ValueError:
+        raise BadInput(f"this cannot be a path: {path!r}") from None
     if stat.S_ISDIR(os.fstat(fd).st_mode):
         os.close(fd)
         raise NotFound(f"{path} is a directory, a file is expected")
@@ -120,4 +124,4 @@ def with_index(
             index.discard()
         finally:
             index.close()
-    raise AccessDenied(f"{source.name} changes faster than it can be read; try again")
+    raise Changing(f"{source.name} changes faster than it can be read", hint="try again")

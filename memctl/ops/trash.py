@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def restore(setup: Setup, reference: Reference) -> Trashed:
     """Put the newest deleted conversation of this name back. AlreadyExists if there is one again."""
     _newest(setup, reference)
+    setup.ensure_store()
     with setup.lock(reference, "restore"):
         # Somebody else may have restored it while this process waited.
         item = _newest(setup, reference)

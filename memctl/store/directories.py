@@ -6,7 +6,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from memctl.errors import AccessDenied
+from memctl.errors import AccessDenied, CannotCreate
 from memctl.store import disk
 
 if TYPE_CHECKING:
@@ -37,7 +37,10 @@ def open_at(base: str, parts: Sequence[str], *, create: bool = False, fsync: boo
     """
     if create and not os.path.isdir(base):
         make(base, fsync=fsync)
-    fd = os.open(base, FLAGS)
+    try:
+        fd = os.open(base, FLAGS)
+    except NotADirectoryError:
+        raise CannotCreate(f"{base} is not a directory") from None
     try:
         path = base
         for part in parts:
@@ -60,11 +63,17 @@ def _open_child(fd: int, part: str, path: str, create: bool, fsync: bool) -> int
     except (NotADirectoryError, OSError) as error:
         if is_link(fd, part):
             raise AccessDenied(f"{path} is a symbolic link; links inside a store are not followed") from None
+        if isinstance(error, NotADirectoryError):
+            raise AccessDenied(f"{path} is not a directory") from None
         raise error
     try:
         disk.mkdir(part, 0o700, dir_fd=fd)
     except FileExistsError:
         return _open_child(fd, part, path, False, fsync)
+    except FileNotFoundError:
+        raise CannotCreate(f"{path}: no directory can be made there") from None
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
     below = os.open(part, FLAGS | os.O_NOFOLLOW, dir_fd=fd)
     disk.make_ours(fd, below, 0o700)
     if fsync:

@@ -54,11 +54,6 @@ def create_file(dir_fd: int, name: str, *, append: bool = False) -> int:
     return fd
 
 
-def sync(fd: int) -> None:
-    """fsync a file or directory."""
-    disk.fsync(fd)
-
-
 def append(fd: int, chunks: Sequence[bytes], *, fsync: bool) -> int:
     """Append `chunks` (whole lines each) to a descriptor opened for appending; the offset of the first byte.
 

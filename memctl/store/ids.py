@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _ENTRY = struct.Struct("<QQII")
 _HEADER = struct.Struct("<16sQ")
 _MAGIC = b"memctl ids 2\n\0\0\0"
+#: Looking at every entry of a block once costs as much as searching it for so many hashes.
+_NEEDLES_MAX = 16
 _BLOCK_BYTES = _ENTRY.size << 14
 _BATCH_BYTES = _ENTRY.size << 12
 #: How many lines, spread over the log, are compared before the cache is believed.
@@ -158,8 +160,12 @@ class IdCache:
         yield from self._unsaved
         if self._cache < 0:
             return
-        needles = [hash_.to_bytes(8, "little") for hash_ in wanted]
+        hashes = set(wanted)
+        needles = [hash_.to_bytes(8, "little") for hash_ in hashes]
         for block in self._blocks(_HEADER.size, self._size_bytes):
+            if len(needles) > _NEEDLES_MAX:
+                yield from ((entry[0], entry[1]) for entry in _ENTRY.iter_unpack(block) if entry[0] in hashes)
+                continue
             for needle in needles:
                 at = block.find(needle)
                 while at >= 0:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 #: After so many new entries `checkpoint` is called: they can be saved and leave memory.
 BATCH_ENTRIES = 4096
+_RECENT_LINES = 16
 
 
 def take_in(entries: Entries, end: int, checkpoint: Callable[[int], None]) -> None:
@@ -99,8 +100,18 @@ def _frontier(entries: Entries, piece: Piece, previous: Entry) -> int:
     """The first entry that a summary does not cover."""
     hidden = entries[previous.frontier - 1].messages if previous.frontier else 0
 
+    # A search asks for the same few lines again, one place further each time.
+    recent: dict[int, bytes] = {}
+
+    def line(message: int) -> bytes:
+        if message not in recent:
+            if len(recent) > _RECENT_LINES:
+                del recent[next(iter(recent))]
+            recent[message] = entries.stored(entries.entry_of(message))
+        return recent[message]
+
     def lines(first: int, end: int) -> Sequence[bytes]:
-        return [entries.stored(entries.entry_of(message)) for message in range(first, end)]
+        return [line(message) for message in range(first, end)]
 
     boundary = covers.boundary(piece.message or {}, previous.messages, hidden, lines)
     return entries.entry_of(boundary - 1) + 1 if boundary else 0

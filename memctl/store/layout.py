@@ -59,10 +59,6 @@ class Layout(NamedTuple):
         log = self.log(user, conversation)
         return log._replace(name=names.encode(conversation) + names.ACTIVITIES_SUFFIX)
 
-    def user_dir(self, user: str) -> tuple[str, tuple[str, ...]]:
-        """Base and parts of the user's directory of conversations."""
-        return self.conversations_base, (*self.conversations_parts, names.encode(user))
-
     def lock(self, user: str, conversation: str) -> Place:
         """The lock file of the conversation's log."""
         parts = (".memctl", "locks", "conversations", names.encode(user))

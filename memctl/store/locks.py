@@ -102,9 +102,18 @@ class Lock:
         try:
             with open(self._place.path, encoding="utf-8", errors="replace") as file:
                 pid, since, command = file.read(256).split(maxsplit=2)
-            os.kill(int(pid), 0)
-        except PermissionError:
-            pass
+            if not _lives(int(pid)):
+                raise ValueError
         except (OSError, ValueError):
             return "another process holds its lock"
         return f"process {pid} ({command.strip()}) holds its lock since {since}"
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return True

@@ -55,7 +55,11 @@ def open_log(place: Place, missing: str) -> int:
         raise NotFound(missing) from None
     try:
         fd = files.open_file(dir_fd, place.name, place.path)
-        check_exact(dir_fd, place.name, fd, place.path)
+        try:
+            check_exact(dir_fd, place.name, fd, place.path)
+        except BaseException:
+            os.close(fd)
+            raise
         return fd
     except (FileNotFoundError, BadName):
         raise NotFound(missing) from None
@@ -93,6 +97,15 @@ def open_for_append(place: Place, *, create: bool, fsync: bool, missing: str) ->
         os.close(dir_fd)
 
 
+def remove(place: Place) -> None:
+    """Take back an empty log that was made for a message which could not be stored."""
+    dir_fd = directories.open_at(place.base, place.parts)
+    try:
+        files.unlink(dir_fd, place.name)
+    finally:
+        os.close(dir_fd)
+
+
 def check_exact(dir_fd: int, name: str, fd: int, path: str) -> None:
     """Raise BadName if the file was reached under another name: the file system folds case or normalises."""
     own = os.fstat(fd)
@@ -104,7 +117,7 @@ def check_exact(dir_fd: int, name: str, fd: int, path: str) -> None:
         if (other.st_dev, other.st_ino) == (own.st_dev, own.st_ino):
             entries = os.listdir(dir_fd)
             if name not in entries:
-                twin = names.folded_twin(name, True, entries) or variant
+                twin = names.folded_twin(name, entries) or variant
                 raise BadName(f"{path} would meet {twin}: the file system does not tell the two names apart")
 
 

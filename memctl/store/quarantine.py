@@ -60,10 +60,10 @@ def take_back(layout: Layout, user: str, id: str) -> None:
 def items(layout: Layout) -> list[dict[str, Any]]:
     """The notes of all items, oldest first, each with `user`."""
     found = [
-        {"user": user, **_note(dir_fd, name)}
+        {"user": user, **_note(dir_fd, name.removesuffix(".bytes"))}
         for user, dir_fd in _directories(layout)
         for name in os.listdir(dir_fd)
-        if name.endswith(".json")
+        if name.endswith(".bytes")
     ]
     return sorted(found, key=lambda note: str(note["id"]))
 
@@ -90,19 +90,16 @@ def users(root: str, folder: str) -> list[str]:
     return [name for entry in entries if (name := names.decode(entry)) is not None]
 
 
-def _note(dir_fd: int, name: str) -> dict[str, Any]:
-    """A note; one that cannot be read still names its item."""
+def _note(dir_fd: int, id: str) -> dict[str, Any]:
+    """A note; an item whose note is missing, or cannot be read, is still named."""
     try:
-        fd = files.open_file(dir_fd, name, name)
-        try:
-            note = jsonl.exact(os.read(fd, 1 << 20).decode())
-        finally:
-            os.close(fd)
+        with open(files.open_file(dir_fd, f"{id}.json", id), "rb") as file:
+            note = jsonl.exact(file.read().decode())
         if isinstance(note, dict):
-            return {**note, "id": name[:-5]}
-    except (OSError, ValueError):
+            return {**note, "id": id}
+    except (OSError, ValueError, AccessDenied):
         pass
-    return {"id": name[:-5], "reason": "the note cannot be read"}
+    return {"id": id, "reason": "the note is missing or cannot be read"}
 
 
 def read(layout: Layout, id: str) -> bytes:

@@ -19,7 +19,8 @@ from memctl.store.entries import ENTRY_BYTES, HEADER_BYTES, Damaged, Entries
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_HEADER = struct.Struct("<16s8s6QI")
+#: Times are signed: a file may be older than 1970.
+_HEADER = struct.Struct("<16s8s3Q3qI")
 _MAGIC = b"memctl index 1\n\0"
 #: A stamp taken this soon after the log's last change may miss a change in the same tick of its clock.
 RACY_NS = 2_000_000_000
@@ -172,7 +173,7 @@ class Index(Entries):
             self.save()
             files.overwrite(self._file, self._header(), 0)
             return True
-        except OSError:
+        except (OSError, struct.error):
             self._writable = False
             return False
 

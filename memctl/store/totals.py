@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     Weigh = Callable[[Sequence[dict[str, Any]]], list[int]]
 
 _RECORD = struct.Struct("<3qII")
-_HEADER = struct.Struct("<16s8s16sQQ3qI4x")
-_MAGIC = b"memctl totals 1\n"
+#: The last but one field is the CRC-32 of the log up to where counting ends.
+_HEADER = struct.Struct("<16s8s16sQQ3qII")
+_MAGIC = b"memctl totals 2\n"
 _TOTAL, _SINGLE = 1, 2
 _BLOCK_RECORDS = 64
 #: Entries are counted in steps: the first small, so a small window costs little, each the double of the last.
@@ -240,13 +241,14 @@ class Totals:
         header = os.pread(self._file, _HEADER.size, 0)
         if len(header) < _HEADER.size:
             return False
-        magic, generation, counter, base, end, *total, own = _HEADER.unpack(header)
+        magic, generation, counter, base, end, *total, log_crc, own = _HEADER.unpack(header)
         if (
             magic != _MAGIC
-            or own != zlib.crc32(header[:-8])
+            or own != zlib.crc32(header[:-4])
             or generation != self._index.generation
             or counter.rstrip(b"\0") != self._counter
             or not base <= end <= len(self._index)
+            or log_crc != self._index.before(end).crc
         ):
             return False
         self.base, self.end, self._base_total = base, end, Total(*total)
@@ -288,8 +290,9 @@ class Totals:
             return
         base = min(self.base, end)
         total = self._base_total if base == self.base else self.upto(base)
-        body = _HEADER.pack(_MAGIC, self._index.generation, self._counter, base, end, *total, 0)[:-8]
-        header = body + zlib.crc32(body).to_bytes(4, "little") + bytes(4)
+        log_crc = self._index.before(end).crc
+        body = _HEADER.pack(_MAGIC, self._index.generation, self._counter, base, end, *total, log_crc, 0)[:-4]
+        header = body + zlib.crc32(body).to_bytes(4, "little")
         try:
             files.overwrite(self._file, header, 0)
         except OSError:

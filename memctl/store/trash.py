@@ -7,6 +7,7 @@ import stat
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core import names
+from memctl.errors import AccessDenied
 from memctl.store import directories
 from memctl.store.quarantine import users
 
@@ -55,7 +56,7 @@ def _names(layout: Layout, parts: tuple[str, ...]) -> list[str]:
     """What lies in a directory; nothing if it is none or gone, as after somebody else's restore."""
     try:
         fd = directories.open_at(layout.root, parts)
-    except (FileNotFoundError, NotADirectoryError):
+    except (OSError, AccessDenied):
         return []
     try:
         return os.listdir(fd)

@@ -129,3 +129,11 @@ def test_shape_of_errors(memctl: Memctl) -> None:
     error = json.loads(memctl("help", "nothing-like-it", "--json").stderr)
     rows = [key.partition(".")[2] for key, _, _ in shapes.SHAPES["errors (on standard error)"] if "." in key]
     assert rows == list(error["error"])
+
+
+def test_each_code_is_explained() -> None:
+    """The manual's page `codes` has every word by which a line is named."""
+    from memctl.core.finding import CODES
+
+    page = (Path(__file__).parents[2] / "memctl" / "manual" / "codes.md").read_text(encoding="utf-8")
+    assert [] == [code for code in CODES if code and f"`{code}`" not in page]

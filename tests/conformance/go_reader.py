@@ -1,7 +1,7 @@
 """A model of the Go program that shares conversation files with us: how it reads a file and writes a message.
 
 It stands for the Go types of the message, the JSON library in the version that the Go program pins, and the
-line scanner with its default buffer (`reference-conversation.md`, 1.6 and 2). One table describes the types;
+line scanner with its default buffer (eino-ext `components/memory/file`). One table describes the types;
 reading and writing both follow it.
 
 A text holds bytes that are not UTF-8 the way Python's `surrogateescape` does: the Go program keeps them in

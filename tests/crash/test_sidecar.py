@@ -701,3 +701,28 @@ def test_whatever_happens_windows_are_those_of_a_fresh_look(tmp_path: Path, seed
             request = life.request()
             assert life.bed.fresh(request)[0] == life.bed.look(**request), f"{done[-6:]} {request}"
     assert life.bed.fresh() == life.bed.look_all()
+
+
+def test_totals_of_a_cut_index_are_not_believed(tmp_path: Path) -> None:
+    """An index cut short and extended over another log takes no totals of the old one along."""
+    store = Store(tmp_path / "store")
+    there = store.conversation("a", "c")
+    path = Path(store.root, "conversations", "a", "c.jsonl")
+    for number in range(8):
+        there.append(f"message {number} " + "x" * 20)
+    there.window(1000, counter="bytes4")
+    index = Path(store.root, ".memctl", "cache", "conversations", "a", "c.index")
+    index.write_bytes(index.read_bytes()[: HEADER_BYTES + 3 * ENTRY_BYTES])
+    lines = path.read_bytes().splitlines(keepends=True)
+    with open(path, "r+b") as file:
+        file.seek(sum(map(len, lines[:3])))
+        for number in range(9):
+            file.write(b'{"role":"user","content":"%s %d"}\n' % (b"y" * 200, number))
+        file.truncate()
+    window = there.window(200, counter="bytes4")
+    fresh = Store(tmp_path / "other")
+    copy = Path(fresh.root, "conversations", "a", "c.jsonl")
+    copy.parent.mkdir(parents=True)
+    copy.write_bytes(path.read_bytes())
+    expected = fresh.conversation("a", "c").window(200, counter="bytes4")
+    assert (expected.lines, expected.tokens) == (window.lines, window.tokens)

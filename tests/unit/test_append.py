@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memctl import Store
-from memctl.errors import AccessDenied, BadInput, IdConflict, LockTimeout, NotFound
+from memctl.errors import AccessDenied, BadInput, IdConflict, LockTimeout, NotFound, StorageError
 
 
 def store(root: Path, **settings: object) -> Store:
@@ -165,3 +165,22 @@ def test_compat_go_counts_the_line_as_it_is_stored(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="line-too-long"):
         there.append("x" * 65_480)
     assert not (tmp_path / "conversations").exists()
+
+
+def test_a_first_message_that_cannot_be_written_leaves_no_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing was stored there is nothing: the empty log is taken back."""
+    from memctl.store import disk
+
+    real = disk.write
+
+    def write(fd: int, data: bytes) -> int:
+        if b"hello" in data:
+            raise OSError(28, "No space left on device")
+        return real(fd, data)
+
+    monkeypatch.setattr(disk, "write", write)
+    with pytest.raises(StorageError, match="a/b"):
+        Store(tmp_path).conversation("a", "b").append("hello")
+    assert [] == list((tmp_path / "conversations" / "a").iterdir())

@@ -78,7 +78,7 @@ def test_whole_conversation() -> None:
         ([], [user(" \n"), answer(None)]),
         ([("user", ["a", "b"])], [user("a"), user("b")]),
         ([("user", ["anna: hi"])], [user("hi", name="anna")]),
-        ([("user", ["(earlier messages are not included)"]), ("assistant", ["a"])], [answer("a")]),
+        ([("user", ["(the conversation goes on)"]), ("assistant", ["a"])], [answer("a")]),
         ([("user", ["result of f: 5"])], [{"role": "function", "name": "f", "content": "5"}]),
         ([("user", ["result of c9: lost"])], [result("c9", "lost")]),
         (

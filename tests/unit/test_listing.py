@@ -167,3 +167,13 @@ def test_listing_leaves_a_foreign_directory_as_it_is(tmp_path: Path, monkeypatch
     assert 1 == len(rows(Store(tmp_path / "go")))
     assert ["conversations"] == os.listdir(tmp_path / "go")
     assert 1 == len(list((tmp_path / "cache").rglob("*.index")))
+
+
+@pytest.mark.parametrize("moment", [-3_600 * 10**9, 2**62])
+def test_times_beyond_the_usual(tmp_path: Path, moment: int) -> None:
+    """A file older than 1970, or from a far future, is read and listed like any other."""
+    store = Store(tmp_path)
+    store.conversation("a", "b").append("hi")
+    os.utime(tmp_path / "conversations" / "a" / "b.jsonl", ns=(moment, moment))
+    assert 1 == len(store.conversation("a", "b").window(10).lines)
+    assert ["b"] == [row.conversation for row in store.conversations().conversations]

@@ -227,15 +227,32 @@ def test_the_disk_is_never_asked(argument: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expected", "name", "fold_case", "siblings"),
+    ("expected", "name", "siblings"),
     [
-        ("Chat.jsonl", "chat.jsonl", True, ["a.jsonl", "Chat.jsonl"]),
-        (None, "chat.jsonl", False, ["Chat.jsonl"]),
-        ("e\u0301.jsonl", "\u00e9.jsonl", False, ["e\u0301.jsonl"]),
-        ("STRASSE.jsonl", "straße.jsonl", True, ["STRASSE.jsonl"]),
-        (None, "chat.jsonl", True, ["chat.jsonl", "chat2.jsonl"]),
+        ("Chat.jsonl", "chat.jsonl", ["a.jsonl", "Chat.jsonl"]),
+        ("e\u0301.jsonl", "\u00e9.jsonl", ["e\u0301.jsonl"]),
+        ("STRASSE.jsonl", "straße.jsonl", ["STRASSE.jsonl"]),
+        (None, "chat.jsonl", ["chat.jsonl", "chat2.jsonl"]),
     ],
 )
-def test_twins(expected: str | None, name: str, fold_case: bool, siblings: list[str]) -> None:
+def test_twins(expected: str | None, name: str, siblings: list[str]) -> None:
     """The other file that a folding or normalising file system would take for this one."""
-    assert expected == names.folded_twin(name, fold_case, siblings)
+    assert expected == names.folded_twin(name, siblings)
+
+
+@given(st.text(min_size=1, max_size=12), st.one_of(st.none(), st.text(min_size=1, max_size=12)))
+@example("alice", "notes.bak")
+@example("~", "x")
+@example("..", "x.json")
+@example("-", None)
+def test_a_written_reference_is_read_back(user: str, conversation: str | None) -> None:
+    """What is printed as a reference names the same thing when it is typed, and never reads as a path."""
+    try:
+        names.check(user, "user")
+        if conversation is not None:
+            names.check(conversation, "conversation")
+    except errors.BadName:
+        return
+    written = names.Reference(user, conversation).written()
+    assert not names.is_path(written)
+    assert names.Reference(user, conversation) == names.parse_reference(written, conversation=None)

@@ -123,4 +123,6 @@ def test_following_gives_what_is_written(chat: Chat, monkeypatch: pytest.MonkeyP
         ]
     )
     monkeypatch.setattr("memctl.ops.read.time.sleep", lambda seconds: next(waits)())
-    assert ["6", "7", "again"] == [next(following).content for _ in range(3)]
+    assert [["6"], ["7"], ["again"]] == [
+        [message.content for message in next(following).messages] for _ in range(3)
+    ]
