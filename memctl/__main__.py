@@ -14,6 +14,7 @@ def main() -> int:
 
     `memctl.cli.guard.main` does the same inside a program that goes on.
     """
+    _insist_on_utf8()
     from memctl.cli import guard
 
     exit_code = guard.main()
@@ -28,6 +29,17 @@ def main() -> int:
         atexit._run_exitfuncs()
         os._exit(exit_code)
     return exit_code
+
+
+def _insist_on_utf8() -> None:
+    """Start anew in UTF-8 mode where arguments and file names would be read as ASCII or another code."""
+    import sys
+
+    if sys.getfilesystemencoding() != "utf-8" and not sys.flags.utf8_mode:
+        import os
+
+        arguments = [os.fsencode(argument) for argument in sys.argv[1:]]
+        os.execv(sys.executable, [os.fsencode(sys.executable), b"-X", b"utf8", b"-m", b"memctl", *arguments])
 
 
 if __name__ == "__main__":

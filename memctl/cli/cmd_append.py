@@ -102,7 +102,7 @@ def _id(id: str | None) -> str | None:
 def _say(out: "Output", done: "Appended") -> None:
     """What has to be known beside the answer: healed tails, skipped lines, what the Go reader stops at."""
     for item in done.healed:
-        if item["code"] == "torn-tail":
+        if item["quarantine"] is not None:
             out.talk(
                 f"{done.conversation}: a torn tail (line {item['line']}, {item['length']} bytes at offset "
                 f"{item['offset']}) was set aside: memctl quarantine show {item['quarantine']}"

@@ -92,11 +92,11 @@ class Invocation:
     def store(self) -> Store:
         """The store at `root`, with this call's tenant, settings, clock and run id."""
         from memctl.api import Store
+        from memctl.core.names import reference_part
 
         self.out.detail(f"the store is {self.root}")
-        return Store(
-            self.root, tenant=self.tenant, settings=self.settings, now_us=self.now_us, run_id=self.run_id
-        )
+        tenant = None if self.tenant is None else reference_part(self.tenant, "tenant")
+        return Store(self.root, tenant=tenant, settings=self.settings, now_us=self.now_us, run_id=self.run_id)
 
 
 def _time(text: str, *, is_flag: bool) -> int:

@@ -74,9 +74,8 @@ def _read_odd(line: bytes, terminated: bool) -> list[Piece]:
         code = "nul-bytes"
     line = bare
     if not line.strip(b" \t\r"):
-        if not terminated and stored:
-            return [Piece(stored, "torn-tail", None, None)]
-        return [Piece(stored, code if code == "nul-bytes" else "blank-line", None, None)]
+        blank = "blank-line" if terminated or not stored else "torn-tail"
+        return [Piece(stored, code if code == "nul-bytes" else blank, None, None)]
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:

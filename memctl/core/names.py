@@ -58,13 +58,13 @@ def _percent(text: str) -> str:
 def decode(file_name: str) -> str | None:
     """The name that is stored under `file_name`, or None if it was written by another rule."""
     try:
-        name = _unquote(file_name)
+        name = unquote(file_name)
         return name if usable(name) and encode(name) == file_name else None
     except ValueError:
         return None
 
 
-def _unquote(text: str) -> str:
+def unquote(text: str) -> str:
     """`%XX` decoded; a `%` without two hex digits stands for itself. UnicodeDecodeError is a ValueError."""
     if "%" not in text:
         return text
@@ -128,12 +128,16 @@ def parse_reference(argument: str, *, conversation: bool | None = True) -> Refer
     return Reference(_part(user, "user"), _part(rest, "conversation") if slash else None)
 
 
-def _part(text: str, kind: str) -> str:
+def reference_part(text: str, kind: str) -> str:
+    """The name that is typed as `text`, `%XX` decoded. Raises BadName for what is not UTF-8 then."""
     try:
-        name = _unquote(text)
+        return unquote(text)
     except ValueError:
         raise BadName(f"this {kind} name is not valid UTF-8: {text!r}") from None
-    return check(name, kind)
+
+
+def _part(text: str, kind: str) -> str:
+    return check(reference_part(text, kind), kind)
 
 
 def folded_twin(name: str, siblings: list[str]) -> str | None:

@@ -230,9 +230,10 @@ def _heal(
     torn = tail.data[tail.keep :]
     if torn:
         offset = tail.offset + tail.keep
+        code = "torn-tail" if torn.strip(b"\0") else "nul-bytes"
         note = {
             "conversation": reference.written(),
-            "reason": "torn-tail",
+            "reason": code,
             "line": line,
             "offset": offset,
             "time": rfc3339(setup.time_us()),
@@ -245,9 +246,7 @@ def _heal(
             quarantine.take_back(setup.layout, reference.user, id)
             return None
         files.truncate(fd, offset, fsync=durable)
-        healed.append(
-            {"code": "torn-tail", "line": line, "offset": offset, "length": len(torn), "quarantine": id}
-        )
+        healed.append({"code": code, "line": line, "offset": offset, "length": len(torn), "quarantine": id})
     elif not log.is_unchanged(fd, tail):
         return None
     if tail.keep:

@@ -221,7 +221,7 @@ def _tail(fd: int, size_bytes: int) -> Tail:
     offset = last_newline(fd, size_bytes)
     data = read_span(fd, offset, size_bytes)
     pieces = read_line(data, terminated=False)
-    if pieces[-1].code not in ("torn-tail", "glued-lines") or pieces[-1].message is not None:
+    if pieces[-1].code not in ("torn-tail", "glued-lines", "nul-bytes") or pieces[-1].message is not None:
         # Ended by a LF it is a line that readers take, be it one with a torn piece in front.
         return Tail(offset, data, len(data))
     keep = 0

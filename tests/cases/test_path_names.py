@@ -95,3 +95,10 @@ def test_b68_on_the_command_line(memctl: Run, root: Path, name: str) -> None:
     listed = memctl("--root", str(root), "list", "alice", "-f", "jsonl").stdout
     assert name == json.loads(listed)["conversation"]
     assert 0 == memctl("--root", str(root), "delete", typed, "--yes").returncode
+
+
+def test_a_tenant_is_written_like_the_parts_of_a_reference(memctl: Run, root: Path) -> None:
+    """`%XX` in `--tenant` is decoded, so that a tenant with any name can be given."""
+    done = memctl("--root", str(root), "--tenant", "a%2Fb%00", "append", "u/c", "hi")
+    assert (0, b"") == (done.returncode, done.stderr)
+    assert ["a%2Fb%00"] == [path.name for path in (root / "tenants").iterdir()]

@@ -345,3 +345,12 @@ def test_follow_with_nobody_reading(start: Start, memctl: Memctl, filled: Path) 
     assert (141, b"") == (process.wait(5), process.stderr.read())
     process.stderr.close()
     process.stdout = process.stderr = None
+
+
+def test_a_locale_without_utf8(memctl: Memctl, root: Path) -> None:
+    """Arguments and names are UTF-8 even where Python is told to take them for ASCII."""
+    environ = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = memctl("--root", str(root), "append", "élise/été".encode(), "😀 ä".encode(), env=environ)
+    assert (0, b"") == (done.returncode, done.stderr)
+    shown = memctl("--root", str(root), "show", "élise/été".encode(), "-f", "json", env=environ)
+    assert ["😀 ä"] == [message["content"] for message in json.loads(shown.stdout)]

@@ -196,7 +196,7 @@ def test_lines_without_a_message(code: str, line: bytes) -> None:
     ("code", "line"),
     [
         ("torn-tail", U[:12]),
-        ("torn-tail", b"\0\0"),
+        ("nul-bytes", b"\0\0"),
         ("torn-tail", b"  "),
         ("torn-tail", BOM),
         ("torn-tail", b'{"role":"user","content":"caf\xc3'),
