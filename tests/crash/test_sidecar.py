@@ -221,10 +221,10 @@ def index_header(data: bytes, **changes: Any) -> bytes:
 
 
 def totals_header(data: bytes, **changes: Any) -> bytes:
-    names = ("magic", "generation", "counter", "base", "end", "all", "sent", "clean", "crc")
+    names = ("magic", "generation", "counter", "base", "end", "all", "sent", "clean", "log", "crc")
     fields = dict(zip(names, totals._HEADER.unpack_from(data), strict=True)) | changes
-    body = totals._HEADER.pack(*fields.values())[:-8]
-    return body + zlib.crc32(body).to_bytes(4, "little") + bytes(4) + data[totals._HEADER.size :]
+    body = totals._HEADER.pack(*fields.values())[:-4]
+    return body + zlib.crc32(body).to_bytes(4, "little") + data[totals._HEADER.size :]
 
 
 def test_headers_of_other_versions_generations_and_counters_change_nothing(bed: Bed, trust: str) -> None:
@@ -241,7 +241,7 @@ def test_headers_of_other_versions_generations_and_counters_change_nothing(bed: 
                 ("another file", index_header(index, ino=1)),
                 ("a smaller log", index_header(index, size=1)),
                 ("a larger log", index_header(index, size=1 << 40)),
-                ("from the future", index_header(index, stamped=1 << 63)),
+                ("from the future", index_header(index, stamped=(1 << 63) - 1)),
             ]
         ),
     )
@@ -255,6 +255,7 @@ def test_headers_of_other_versions_generations_and_counters_change_nothing(bed: 
                 ("another counter", totals_header(counted, counter=b"o200k_base")),
                 ("beyond the end", totals_header(counted, end=1 << 40)),
                 ("from the start", totals_header(counted, base=0)),
+                ("of another log", totals_header(counted, log=1)),
             ]
         ),
     )
