@@ -83,7 +83,7 @@ def command(
         done = store.at(ref).append_messages([message], fsync=fsync)
     _say(invocation.out, done)
     if as_json:
-        invocation.out.json(done._asdict())
+        invocation.out.json(done.report())
     else:
         _echo(invocation.out, done)
 
@@ -118,7 +118,5 @@ def _say(out: "Output", done: "Appended") -> None:
 
 
 def _echo(out: "Output", done: "Appended") -> None:
-    from memctl.core import jsonl
-
-    for value in done.ephemeral:
-        out.bytes(jsonl.message_bytes(value) + b"\n")
+    for line in done.echoed:
+        out.bytes(line + b"\n")

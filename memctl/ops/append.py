@@ -25,12 +25,16 @@ if TYPE_CHECKING:
 _BOM = b"\xef\xbb\xbf"
 
 
+#: `Appended` has a field of the type's name.
+Line = bytes
+
+
 class Appended(NamedTuple):
     """What an append did; the fields are the keys of its report.
 
     `offset` is the place of the first new line in the log, None if nothing was stored; `bytes` what was
     added for new lines. `ids` has one id for each stored message, in order, None for one whose own `extra`
-    leaves no place for it.
+    leaves no place for it. `echoed` are the ephemeral messages as they were given, and in no report.
     """
 
     conversation: str
@@ -44,6 +48,11 @@ class Appended(NamedTuple):
     bytes: int
     ids: list[str | None]
     ephemeral: list[dict[str, Any]]
+    echoed: list[Line]
+
+    def report(self) -> dict[str, Any]:
+        """The report of `--json`."""
+        return {key: value for key, value in self._asdict().items() if key != "echoed"}
 
 
 class Input(NamedTuple):
@@ -87,6 +96,7 @@ def append(
     """
     durable = setup.fsync() if fsync is None else fsync
     lasting = [message for message in messages if not marker.is_ephemeral(message.value)]
+    echoed = [message.line for message in messages if marker.is_ephemeral(message.value)]
     report = Appended(
         conversation=reference.written(),
         appended=0,
@@ -98,9 +108,8 @@ def append(
         offset=None,
         bytes=0,
         ids=[],
-        ephemeral=[
-            jsonl.exact(message.line.decode()) for message in messages if marker.is_ephemeral(message.value)
-        ],
+        ephemeral=[jsonl.exact(line.decode()) for line in echoed],
+        echoed=echoed,
     )
     if setup.settings["compat"] == "go":
         _refuse_go_unreadable(setup, lasting)

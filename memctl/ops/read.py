@@ -61,7 +61,8 @@ def _read(source: Source, index: Index, last: int | None, span: tuple[int | None
     messages = list(_messages(index, start, end)) if start < end else []
     # Lines behind the messages that were there before are looked at by whoever follows the log.
     first = index.entry_of(start - 1) + 1 if start else 0
-    marked = [entry for _, entry in LogView(index).marked(first)]
+    stop = index.entry_of(end) if end < total else len(index)
+    marked = [entry for number, entry in LogView(index).marked(first) if number < stop]
     findings = [Finding(entry.line, CODES[entry.code]) for entry in marked if turns.is_damage(entry.flags)]
     mended = [Finding(entry.line, CODES[entry.code]) for entry in marked if entry.flags & turns.MENDED]
     return Log(source.name, total, messages, findings, mended)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import pty
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 from memctl.cli import encoding
 from memctl.cli.output import Output
+from tests.cli.conftest import drain
 
 Run = Callable[..., tuple[bytes, bytes]]
 HOSTILE = "a\x1b[31m\x07\u202e\u2028\x9b[red]:smile:"
@@ -60,24 +60,11 @@ def on_terminal(environment: dict[str, str]) -> Run:
         )
         os.close(out_slave)
         os.close(err_slave)
-        shown = _drain(out_master).replace(b"\r\n", b"\n"), _drain(err_master).replace(b"\r\n", b"\n")
+        shown = drain(out_master).replace(b"\r\n", b"\n"), drain(err_master).replace(b"\r\n", b"\n")
         assert 0 == process.wait(60), shown
         return shown
 
     return run
-
-
-def _drain(master: int) -> bytes:
-    """All that a terminal shows until its other side is closed, which Linux tells as EIO."""
-    chunks = []
-    try:
-        while chunk := os.read(master, 65536):
-            chunks.append(chunk)
-    except OSError as error:
-        if error.errno != errno.EIO:
-            raise
-    os.close(master)
-    return b"".join(chunks)
 
 
 json_values = st.recursive(

@@ -184,3 +184,12 @@ def test_a_first_message_that_cannot_be_written_leaves_no_conversation(
     with pytest.raises(StorageError, match="a/b"):
         Store(tmp_path).conversation("a", "b").append("hello")
     assert [] == list((tmp_path / "conversations" / "a").iterdir())
+
+
+def test_ephemeral_messages_come_back_as_they_were_given(tmp_path: Path) -> None:
+    """Their bytes are echoed untouched, and the report's values keep every digit."""
+    line = b'{"role":"user","content":"x","extra":{"n":123456789012345678901234567890,"f":1E5,"%s":true}}'
+    line %= b"__eino_ext_memory_ephemeral"
+    done = Store(tmp_path).conversation("a", "b").append_jsonl(line + b"\n")
+    assert ([line], 0) == (done.echoed, done.appended)
+    assert 123456789012345678901234567890 == done.report()["ephemeral"][0]["extra"]["n"]

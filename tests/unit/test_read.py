@@ -126,3 +126,10 @@ def test_following_gives_what_is_written(chat: Chat, monkeypatch: pytest.MonkeyP
     assert [["6"], ["7"], ["again"]] == [
         [message.content for message in next(following).messages] for _ in range(3)
     ]
+
+
+def test_only_lines_of_the_range_are_named(chat: Chat) -> None:
+    """What is mended or lost outside the messages that were asked for is not named."""
+    chat.write([b'{"role":"user","content":"%d"}\r' % number for number in range(4)])
+    assert [2, 3] == [finding.line for finding in chat.conversation.read(span=(1, 3)).mended]
+    assert [4] == [finding.line for finding in chat.conversation.read(last=1).mended]
