@@ -76,9 +76,9 @@ class Reader:
         if value is None:
             flags = LEFT if piece.code != "blank-line" else 0
             return self._mark(flags, piece.code, 0)
-        flags, code = self._classify(value)
+        flags, code = self.classify(value)
         role = _ROLE_NUMBER.get(value["role"], OTHER_ROLE)
-        if marker.is_incomplete(value):
+        if "extra" in value and marker.is_incomplete(value):
             flags |= INCOMPLETE
         if piece.mended is not None:
             flags |= MENDED
@@ -86,15 +86,22 @@ class Reader:
         return self._mark(flags | MESSAGE, code, role)
 
     def _mark(self, flags: int, code: str, role: int) -> Mark:
-        if flags & (START | SUMMARY):
-            self.leading = False
         return Mark(flags | (LEADING if self.leading else 0), NUMBER[code], role)
 
+    def classify(self, value: dict[str, Any]) -> tuple[int, str]:
+        """Flags and code of a message, seen from what came before it; for those who need no more."""
+        flags, code = self._classify(value)
+        if flags & (START | SUMMARY):
+            self.leading = False
+        return flags, code
+
     def _classify(self, value: dict[str, Any]) -> tuple[int, str]:
-        if marker.is_ephemeral(value):
-            return LEFT, "ephemeral-stored"
-        if marker.is_summary(value):
-            return SUMMARY, ""
+        extra = value.get("extra")
+        if type(extra) is dict:
+            if extra.get(marker.EPHEMERAL) is True:
+                return LEFT, "ephemeral-stored"
+            if extra.get(marker.SUMMARY) is True:
+                return SUMMARY, ""
         role = value["role"]
         if role not in _ROLE_NUMBER or not role:
             return LEFT, "unknown-role"

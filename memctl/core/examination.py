@@ -1,0 +1,338 @@
+"""Examination: one pass over the lines of a log that finds all that is wrong and plans what repair does.
+
+Inspect and repair are the same pass, so that a plan and its deed cannot differ.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memctl.core import calls, marker, turns
+from memctl.core.faults import look, sound
+from memctl.core.lines import Piece
+from memctl.core.planning import Plan, plain_spot
+from memctl.core.problems import ACTIONS, REPAIRED, TABLE, WARNING, Problem
+from memctl.core.seen import Seen
+from memctl.core.times import stored
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+
+    from memctl.core.planning import Spot
+
+#: So many problems of one code are listed; further ones are counted.
+LISTED_MAX = 50_000
+#: What repair does of its own accord; the rest is asked for.
+DEFAULT = frozenset(REPAIRED) - {"bad-text"}
+_ROLES_MAX = 1000
+_SHOWN_CHARACTERS = 60
+
+
+class Found(NamedTuple):
+    """A problem, and what repair does about it; "" for nothing."""
+
+    problem: Problem
+    action: str
+
+
+class Summary:
+    """A summary of the log: its message, its line, where it stands after repair (None: it leaves).
+
+    Of its own object only `covers` is kept, in `value`.
+    """
+
+    def __init__(self, place: int, line: int, offset: int, size: int, value: dict[str, Any]) -> None:
+        self.place, self.line, self.offset, self.size = place, line, offset, size
+        self.value = value
+        self.spot: Spot | None = None
+
+    @property
+    def last(self) -> int:
+        """The message whose place is asked for."""
+        return self.place
+
+    def settle(self, spot: Spot | None) -> None:
+        """Take in where it stands."""
+        self.spot = spot
+
+
+class Examination:
+    """What a log holds and what is wrong with it. `feed` takes its lines in order, `finish` comes last.
+
+    `wanted` are the codes that are repaired; what is found does not depend on it.
+    """
+
+    def __init__(self, wanted: Collection[str] = DEFAULT) -> None:
+        self.wanted = frozenset(wanted)
+        self.plan = Plan(self.wanted)
+        self.lines = 0
+        self.messages = 0
+        self.roles: dict[str, int] = {}
+        self.markers = {"summary": 0, "incomplete": 0, "ephemeral": 0}
+        self.last_summary: int | None = None
+        self.open_calls = 0
+        #: Lines of JSON that are objects or arrays, but no messages: another program's, if all are.
+        self.foreign_lines = 0
+        self.found: list[Found] = []
+        #: Milder problems that stand behind graver ones of the same line and code, and are left.
+        self.remaining: list[Found] = []
+        #: (code, severity, action) -> how many there are, listed or not.
+        self.counts: dict[tuple[str, str, str], int] = {}
+        #: Where the line of each message begins, and which of several pieces it is, if not the first.
+        self.starts = array("Q")
+        self.piece_of: dict[int, int] = {}
+        self.summaries: list[Summary] = []
+        self._listed: dict[str, int] = {}
+        self._reader = turns.Reader()
+        self._group: calls.Group | None = None
+        self._fresh: list[calls.Group | Summary] = []
+        self._behind_user: list[tuple[calls.Group, frozenset[str]]] = []
+        self._due: list[tuple[calls.Group, frozenset[str]]] = []
+        self._user: tuple[int, int, int] | None = None
+        self._moment: datetime | None = None
+        self._seen = Seen()
+
+    # -- lines --------------------------------------------------------------------------------------------
+
+    def feed(self, offset: int, size_bytes: int, data: bytes, terminated: bool) -> None:
+        """The next line: where it begins, its size with LF, its bytes without, whether it has one."""
+        self.lines += 1
+        size = size_bytes - terminated
+        first = self.messages
+        value = sound(data) if terminated else None
+        if value is not None:
+            if not self._message(Piece(data, "", value, None), 0, offset, size):
+                looked = look(data)
+                self.plan.line(self.lines, offset, size_bytes, data, looked, [False])
+                return
+            for fresh in self._fresh:
+                fresh.settle(plain_spot(offset, size_bytes, size))
+            self._fresh.clear()
+            if self._due:
+                self._answer_due()
+            return
+        looked = look(data, terminated=terminated, size_bytes=size)
+        kept = [
+            piece.message is None or self._message(piece, number, offset, size)
+            for number, piece in enumerate(looked.pieces)
+        ]
+        if looked.faults or not all(kept):
+            standing, spots = self.plan.line(self.lines, offset, size_bytes, data, looked, kept)
+            mends = False
+            shown = ""
+            for code, severity, start, length, detail in looked.faults:
+                if code == shown == "bad-number":
+                    # One problem a line and code; the milder one is left when the graver one is mended.
+                    if mends and (code, severity) in standing:
+                        problem = Problem(code, severity, self.lines, offset + start, length, detail)
+                        self.remaining.append(Found(problem, ""))
+                    continue
+                shown = code
+                mends = (code, severity) not in standing
+                self._note(code, severity, self.lines, offset + start, length, detail, mends)
+            if looked.pieces[0].code == "not-a-message" and data.strip(b"\0 \t\r[]{}").startswith(b'"'):
+                self.foreign_lines += 1
+            if self._fresh:
+                self._settle(first, spots)
+        elif self._fresh:
+            self._settle(first, [plain_spot(offset, size_bytes, size)])
+        if self._due:
+            self._answer_due()
+
+    def _settle(self, first: int, spots: list[Spot | None]) -> None:
+        """Tell the groups and summaries of this line where their messages stand."""
+        for fresh in self._fresh:
+            fresh.settle(spots[fresh.last - first])
+        self._fresh.clear()
+
+    def finish(self) -> None:
+        """The log has ended: calls of the last turn that have no result may still get it."""
+        self._end_group()
+        for group, missing in self._behind_user:
+            self._name_open_calls(group, missing, WARNING, [])
+        self._behind_user.clear()
+        self.found.sort(key=lambda found: found.problem.place)
+
+    def _note(
+        self, code: str, severity: str, line: int, offset: int, length: int, detail: str, mends: bool
+    ) -> None:
+        action = ACTIONS.get(code, "set aside") if mends else ""
+        key = (code, severity, action)
+        self.counts[key] = self.counts.get(key, 0) + 1
+        listed = self._listed.get(code, 0)
+        if listed < LISTED_MAX:
+            self._listed[code] = listed + 1
+            self.found.append(Found(Problem(code, severity, line, offset, length, detail), action))
+
+    def note(self, code: str, line: int, offset: int, length: int, detail: str) -> None:
+        """A problem that only a second look at the log can tell; it is left."""
+        self._note(code, TABLE[code].severity, line, offset, length, detail, False)
+
+    def note_summary_found(self, line: int) -> None:
+        """The summary on a line, whose place was not found, has one again once the rest is repaired."""
+        for at, (problem, action) in enumerate(self.found):
+            if problem.code == "bad-summary" and problem.line == line and not action:
+                self.found[at] = Found(problem, ACTIONS["bad-summary"])
+                for key, change in (
+                    (("bad-summary", WARNING, ""), -1),
+                    ((*problem[:2], ACTIONS["bad-summary"]), 1),
+                ):
+                    self.counts[key] = self.counts.get(key, 0) + change
+
+    # -- messages -----------------------------------------------------------------------------------------
+
+    def _message(self, piece: Piece, number: int, offset: int, size: int) -> bool:
+        """Take in one message of the present line; whether it stays there."""
+        value = piece.message or {}
+        place = self.messages
+        self.messages += 1
+        self.starts.append(offset)
+        if number:
+            self.piece_of[place] = number
+        role = value["role"]
+        if role not in self.roles and len(self.roles) >= _ROLES_MAX:
+            role = "(others)"
+        self.roles[role] = self.roles.get(role, 0) + 1
+        extra = value.get("extra")
+        own: Any = None
+        leaves = ""
+        again = False
+        if type(extra) is dict:
+            own = extra.get(marker.OWN)
+            if type(own) is not dict:
+                own = None
+            id = own.get("id") if own else None
+            again = type(id) is str and bool(id) and id in self._seen
+            if again:
+                leaves = self._again(id, extra, piece, offset, size)
+            if extra.get(marker.EPHEMERAL) is True:
+                leaves = self._ephemeral(offset, size)
+        leaves = leaves or self._in_its_turn(piece, place, offset, size)
+        if leaves:
+            if leaves in self.wanted:
+                self.plan.gone.append(place)
+                return False
+            return True
+        if again:
+            code = "duplicate-message" if piece.printed in self._seen else "duplicate-id"
+            self._note(code, WARNING, self.lines, offset, size, f"id {calls.shown(own['id'])}", False)
+        if own:
+            self._remember(own, piece, offset, size)
+        if type(extra) is dict and len(extra) > 1 - (own is None):
+            self._marked(extra, own or {}, place, offset, size)
+        return True
+
+    def _marked(self, extra: dict[str, Any], own: dict[str, Any], place: int, offset: int, size: int) -> None:
+        """Markers of a message that stays."""
+        if extra.get(marker.INCOMPLETE) is True:
+            self.markers["incomplete"] += 1
+            self._note("incomplete", "info", self.lines, offset, size, "", False)
+        if extra.get(marker.SUMMARY) is True:
+            self.markers["summary"] += 1
+            self.last_summary = place
+            covers = {"covers": own["covers"]} if "covers" in own else {}
+            summary = Summary(place, self.lines, offset, size, {"extra": {marker.OWN: covers}})
+            self.summaries.append(summary)
+            self._fresh.append(summary)
+
+    def _ephemeral(self, offset: int, size: int) -> str:
+        self.markers["ephemeral"] += 1
+        code = "ephemeral-stored"
+        self._note(code, WARNING, self.lines, offset, size, "", code in self.wanted)
+        return code
+
+    def _again(self, id: str, extra: dict[str, Any], piece: Piece, offset: int, size: int) -> str:
+        """The code for which a message leaves whose id was met before, or "": then that is noted later."""
+        # A summary hides what is in front of it: taken out, that would be shown again.
+        if extra.get(marker.SUMMARY) is True or piece.printed not in self._seen:
+            return ""
+        code = "duplicate-message"
+        self._note(code, WARNING, self.lines, offset, size, f"id {calls.shown(id)}", code in self.wanted)
+        return code
+
+    def _remember(self, own: dict[str, Any], piece: Piece, offset: int, size: int) -> None:
+        """Id and time of a message that stays, for what comes behind it."""
+        id = own.get("id")
+        if type(id) is str and id:
+            self._seen.add(id, piece.printed)
+        time = own.get("created_at")
+        if time is None:
+            return
+        moment = stored(time)
+        if moment is None:
+            self._note("bad-time", WARNING, self.lines, offset, size, calls.shown(str(time)), False)
+            return
+        if self._moment is not None and moment < self._moment:
+            seconds = (self._moment - moment).total_seconds()
+            self._note("time-order", "info", self.lines, offset, size, f"{seconds:,.6g} s back", False)
+        self._moment = moment
+
+    def _in_its_turn(self, piece: Piece, place: int, offset: int, size: int) -> str:
+        """What the message is behind those before it; the code for which it leaves, or ""."""
+        before = self._reader.group
+        value = piece.message or {}
+        flags, code = self._reader.classify(value)
+        if flags & turns.SUMMARY:
+            return ""
+        if flags & turns.LEFT:
+            mends = code in self.wanted
+            detail = ""
+            if code in ("orphan-result", "duplicate-result"):
+                detail = calls.call_detail(value.get("tool_call_id"))
+            elif code == "unknown-role":
+                detail = f"role {calls.shown(value['role'])}" if value["role"] else "role is empty"
+            self._note(code, TABLE[code].severity, self.lines, offset, size, detail, mends)
+            if TABLE[code].remedy:
+                return code
+            self._user = None
+            return ""
+        if flags & turns.RESULT:
+            if self._group is not None:
+                self._group.last = place
+                self._fresh.append(self._group)
+        elif flags & turns.START and before is not None:
+            self._end_group(before)
+        if flags & turns.CALL:
+            made = value["tool_calls"]
+            self._group = calls.Group(made if type(made) is list else [], place, self.lines, offset, size)
+            self._fresh.append(self._group)
+        if flags & turns.USER:
+            if self._user is not None:
+                self._note("dangling-user", WARNING, *self._user, "", False)
+            self._user = (self.lines, offset, size)
+            self._due += self._behind_user
+            self._behind_user.clear()
+        else:
+            self._user = None
+        return ""
+
+    # -- calls --------------------------------------------------------------------------------------------
+
+    def _end_group(self, group: turns.OpenGroup | None = None) -> None:
+        """Another group starts, or the log has ended: whether a call is still open depends on the turn."""
+        group = group or self._reader.group
+        if self._group is not None and group is not None and not group.done:
+            missing = group.ids - group.answered
+            self._behind_user.append((self._group, missing if group.sound else frozenset()))
+        self._group = None
+
+    def _answer_due(self) -> None:
+        """Results for the open calls of earlier turns, behind the last message of each group."""
+        for group, missing in self._due:
+            results: list[bytes] = []
+            self._name_open_calls(group, missing, "error", results)
+            for text in results:
+                self.plan.add_message(group.last, group.behind, group.line, text)
+        self._due.clear()
+
+    def _name_open_calls(
+        self, group: calls.Group, missing: frozenset[str], severity: str, results: list[bytes]
+    ) -> None:
+        mends = severity == "error" and "open-call" in self.wanted and bool(missing) and group.behind >= 0
+        for id, call, detail in calls.open_calls(group.calls, missing):
+            self.open_calls += 1
+            self._note("open-call", severity, group.line, group.offset, group.size, detail, mends)
+            if mends and id:
+                results.append(calls.interrupted(call, group.offset))

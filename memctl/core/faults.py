@@ -1,0 +1,338 @@
+"""Faults: everything that is wrong with one stored line by itself, at which byte, and how it reads.
+
+`core.lines` says what a reader gets from a line; this module says all that ails it, for inspect and repair.
+A line that is removed as a whole has that one fault only.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any, NamedTuple
+
+from memctl.core import jsonl, lines
+from memctl.core.message import GO_LINE_BYTES
+from memctl.core.problems import ERROR, INFO, WARNING
+
+#: Faults for which the whole line leaves the file.
+WHOLE_LINE = frozenset(("torn-tail", "bad-json", "not-a-message", "blank-line"))
+_BOM = b"\xef\xbb\xbf"
+
+
+class Fault(NamedTuple):
+    """`start` and `length` are bytes in the line."""
+
+    code: str
+    severity: str
+    start: int
+    length: int
+    detail: str = ""
+
+
+class Looked(NamedTuple):
+    """The pieces of a line (`core.lines`) and its faults."""
+
+    pieces: list[lines.Piece]
+    faults: list[Fault]
+
+
+def look(line: bytes, *, terminated: bool = True, size_bytes: int = 0) -> Looked:
+    """What a line without its LF holds, and what is wrong with it.
+
+    `size_bytes` is the line's size where only its beginning is given, one byte more than is read of a line.
+    """
+    if len(line) > jsonl.LINE_MAX_BYTES:
+        beyond = (
+            f"{size_bytes or len(line):,} bytes; lines beyond {jsonl.LINE_MAX_BYTES >> 20} MiB are not read"
+        )
+        fault = Fault("line-too-long", WARNING, 0, size_bytes or len(line), beyond)
+        return Looked(lines.read_line(line), [fault, *_unended(line, terminated)])
+    value = plain(line)
+    if value is None:
+        return _closely(line, terminated)
+    piece = lines.Piece(line, "", value, None)
+    return Looked([piece], [*_of_message(line, value), *_unended(line, terminated)])
+
+
+def plain(line: bytes) -> dict[str, Any] | None:
+    """The message of a line that needs no closer look at its bytes, else None."""
+    if line[-1:] == b"\r" or len(line) > jsonl.LINE_MAX_BYTES:
+        return None
+    try:
+        value = jsonl.loads(line)
+    except ValueError:
+        return None
+    return value if lines.is_message(value) else None
+
+
+def sound(line: bytes) -> dict[str, Any] | None:
+    """The message of a line that has no fault at all, seen at a glance; None if it has, or may have."""
+    if len(line) >= GO_LINE_BYTES:
+        return None
+    value = jsonl.compact(line)
+    if type(value) is dict and type(value.get("role")) is str:
+        kind = type(value.get("content"))
+        return value if kind is str or kind is type(None) else None
+    return None
+
+
+def _unended(line: bytes, terminated: bool) -> list[Fault]:
+    return [] if terminated else [Fault("no-final-newline", WARNING, len(line), 0)]
+
+
+def _of_message(line: bytes, value: dict[str, Any]) -> list[Fault]:
+    faults = []
+    if len(line) >= GO_LINE_BYTES:
+        faults.append(Fault("line-too-long", WARNING, 0, len(line), f"{len(line):,} bytes"))
+    if type(value.get("content")) is list:
+        faults.append(Fault("list-content", INFO, 0, len(line)))
+    if _may_repeat_keys(line, value):
+        faults += _repeated_keys(line)
+    return faults
+
+
+# -- keys that come twice ---------------------------------------------------------------------------------
+
+
+def _may_repeat_keys(line: bytes, value: dict[str, Any]) -> bool:
+    """Whether the line may hold more keys than its value.
+
+    Each key's colon stands behind its quote or white space, so this many there are at most; `\\":` with one
+    backslash stands inside a text.
+    """
+    count = line.count
+    most = count(b'":')
+    if b'\\":' in line:
+        most -= count(b'\\":') - count(b'\\\\":')
+    if b" :" in line:
+        most += count(b" :")
+    if b"\t" in line or b"\r" in line:
+        most += count(b"\t:") + count(b"\r:")
+    return most != _keys(value)
+
+
+def _keys(value: dict[str, Any]) -> int:
+    number = len(value)
+    for below in value.values():
+        kind = type(below)
+        if kind is dict:
+            number += _keys(below)
+        elif kind is list:
+            number += _keys_in_list(below)
+    return number
+
+
+def _keys_in_list(values: list[Any]) -> int:
+    number = 0
+    for below in values:
+        kind = type(below)
+        if kind is dict:
+            number += _keys(below)
+        elif kind is list:
+            number += _keys_in_list(below)
+    return number
+
+
+def _repeated_keys(line: bytes) -> list[Fault]:
+    import json
+
+    found: dict[str, None] = {}
+
+    def pairs(given: list[tuple[str, Any]]) -> None:
+        if len(given) > 1:
+            seen: set[str] = set()
+            for key, _ in given:
+                if key in seen:
+                    found[key] = None
+                seen.add(key)
+
+    text = line.replace(b"\0", b"").decode("utf-8", "replace").removeprefix("\ufeff")
+    try:
+        json.loads(text, object_pairs_hook=pairs, parse_int=len, parse_constant=len)
+    except (ValueError, RecursionError):
+        return []
+    if not found:
+        return []
+    names = [name[:60] for name in list(found)[:5]]
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    return [Fault("duplicate-key", WARNING, 0, len(line), f"key {', '.join(names)}{more}")]
+
+
+# -- lines that need a closer look ------------------------------------------------------------------------
+
+
+def _closely(line: bytes, terminated: bool) -> Looked:
+    pieces = lines.read_line(line, terminated=terminated)
+    code = pieces[0].code
+    if len(pieces) == 1 and code in WHOLE_LINE:
+        return Looked(pieces, [Fault(code, _severity(code), 0, len(line), _why(line, code))])
+    faults = _of_bytes(line)
+    if len(pieces) == 1 and code == "nul-bytes" and pieces[0].message is None:
+        # Nothing but zero bytes, and white space perhaps: no newline is missing that would end anything.
+        return Looked(pieces, [fault for fault in faults if fault.code == "nul-bytes"])
+    if code == "unreadable-json":
+        faults.append(Fault(code, WARNING, 0, len(line), _why(line, code)))
+    elif pieces[0].code == "glued-lines":
+        found = sum(piece.message is not None for piece in pieces)
+        rest = len(pieces) - found
+        torn = f" and {rest} torn piece{'s' if rest > 1 else ''}" if rest else ""
+        detail = f"{found} object{'s' if found > 1 else ''}{torn}"
+        faults.append(Fault("glued-lines", ERROR, 0, len(line), detail))
+    faults += _of_values(line, pieces)
+    seen = {fault.code for fault in faults}
+    for piece in pieces:
+        if piece.message is not None:
+            for fault in _of_message(piece.printed, piece.message):
+                if fault.code not in seen:
+                    seen.add(fault.code)
+                    faults.append(fault._replace(length=len(line)))
+    return Looked(pieces, faults + _unended(line, terminated))
+
+
+def _severity(code: str) -> str:
+    return WARNING if code == "blank-line" else ERROR
+
+
+def _of_bytes(line: bytes) -> list[Fault]:
+    """Zero bytes, byte order marks, CR at the end, bytes that are not UTF-8."""
+    import re
+
+    faults = [
+        Fault("nul-bytes", ERROR, run.start(), run.end() - run.start()) for run in re.finditer(rb"\0+", line)
+    ]
+    bare = line.replace(b"\0", b"") if faults else line
+    if bare.startswith(_BOM):
+        faults.append(Fault("bom", WARNING, _place(line, bare, 0), len(_BOM)))
+    if returns := trailing_returns(line):
+        faults.append(Fault("crlf", WARNING, returns[0], len(returns)))
+    try:
+        bare.decode("utf-8")
+    except UnicodeDecodeError as error:
+        count = sum("\udc80" <= c <= "\udcff" for c in bare.decode("utf-8", "surrogateescape"))
+        detail = f"{count} byte{'s' if count > 1 else ''}, the first is {bare[error.start]:02X}"
+        faults.append(Fault("bad-utf8", ERROR, _place(line, bare, error.start), 1, detail))
+    return faults
+
+
+def _place(line: bytes, bare: bytes, position: int) -> int:
+    """Where a byte of the line without its zero bytes stands in the line."""
+    if len(bare) == len(line):
+        return position
+    return next(at for at, _ in islice(((n, b) for n, b in enumerate(line) if b), position, None))
+
+
+def trailing_returns(line: bytes) -> list[int]:
+    """Where the CR at the end of a line stand; zero bytes between and behind them do not count."""
+    found = []
+    for position in range(len(line) - 1, -1, -1):
+        if line[position] == 0x0D:
+            found.append(position)
+        elif line[position]:
+            break
+    return found[::-1]
+
+
+def _of_values(line: bytes, pieces: list[lines.Piece]) -> list[Fault]:
+    """Numbers and texts that other parsers refuse."""
+    faults: list[Fault] = []
+    messages = [piece for piece in pieces if piece.message is not None]
+    if not messages:
+        return faults
+    import re
+
+    token = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?\b(?:NaN|Infinity)\b'
+    if b"NaN" in line or b"Infinity" in line:
+        for match in re.finditer(token, line, re.DOTALL):
+            if not match[0].startswith(b'"'):
+                faults.append(
+                    Fault("bad-number", ERROR, match.start(), len(match[0]), match[0].decode("ascii"))
+                )
+                break
+    if match := _beyond_a_double(line):
+        shown = match[0][:20].decode("ascii")
+        detail = f"{shown}{'…' if len(match[0]) > 20 else ''} is beyond a double"
+        faults.append(Fault("bad-number", WARNING, match.start(), len(match[0]), detail))
+    return faults + _lone_surrogates(line, messages)
+
+
+def _beyond_a_double(line: bytes) -> Any:
+    import re
+
+    token = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?[0-9]++(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+'
+    for match in re.finditer(token, line, re.DOTALL):
+        text = match[0]
+        is_large = text[:1] != b'"' and (len(text) > 308 or b"e" in text or b"E" in text)
+        if is_large and abs(float(text)) == float("inf"):
+            return match
+    return None
+
+
+def _lone_surrogates(line: bytes, messages: list[lines.Piece]) -> list[Fault]:
+    if b"\\u" not in line:
+        return []
+    import re
+
+    escape = rb"\\(?:u([dD][89a-fA-F][0-9a-fA-F]{2})|.)"
+    halves = [match for match in re.finditer(escape, line, re.DOTALL) if match[1]]
+    at = 0
+    while at < len(halves):
+        match = halves[at]
+        is_high = match[1][1:2] in b"89aAbB"
+        following = halves[at + 1] if at + 1 < len(halves) else None
+        paired = (
+            is_high
+            and following is not None
+            and following.start() == match.end()
+            and following[1][1:2] not in b"89aAbB"
+        )
+        if not paired:
+            fields = list(dict.fromkeys(name for piece in messages for name in _fields(piece.message, "")))
+            where = ", ".join(fields[:3]) + (f" and {len(fields) - 3} more" if len(fields) > 3 else "")
+            detail = f"in {where}" if where else "in a value that a later key hides"
+            return [Fault("bad-text", WARNING, match.start(), 6, detail)]
+        at += 2
+    return []
+
+
+def _fields(value: Any, name: str) -> list[str]:
+    """The names of the fields that hold half of a surrogate pair."""
+    if type(value) is str:
+        return [name] if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value) else []
+    found: list[str] = []
+    if type(value) is dict:
+        for key, below in value.items():
+            shown = jsonl.whole(key)[:60]
+            inner = f"{name}.{shown}" if name else shown
+            found += _fields(key, inner) + _fields(below, inner)
+    elif type(value) is list:
+        for number, below in enumerate(value):
+            found += _fields(below, f"{name}[{number}]")
+    return found
+
+
+def _why(line: bytes, code: str) -> str:
+    """Why a line is no message, for people."""
+    if code == "blank-line":
+        return ""
+    text = line.replace(b"\0", b"").decode("utf-8", "replace").removeprefix("\ufeff")
+    zeros = line.count(b"\0")
+    beside = f"; {zeros} zero bytes in it" if zeros else ""
+    try:
+        value = jsonl.exact(text)
+    except jsonl.Unreadable as error:
+        return str(error)
+    except ValueError as error:
+        what = (getattr(error, "msg", "") or str(error)).removesuffix(" starting at")
+        return f"{what[:1].lower()}{what[1:]} (character {getattr(error, 'pos', 0) + 1}){beside}"
+    if type(value) is not dict:
+        kinds: dict[Any, str] = {list: "an array", str: "a text", bool: "true or false", type(None): "null"}
+        return f"{kinds.get(type(value), 'a number')}, an object is expected{beside}"
+    if type(value.get("role")) is str:
+        return f"content is neither text nor a list nor null{beside}"
+    kind = value.get("type")
+    said = f"type {jsonl.whole(kind)[:60]}" if type(kind) is str else _key_names(value)
+    return f"no role; {said}{beside}"
+
+
+def _key_names(value: dict[str, Any]) -> str:
+    names = [jsonl.whole(key)[:40] for key in list(value)[:4]]
+    return f"keys {', '.join(names)}{', …' if len(value) > 4 else ''}" if names else "an empty object"

@@ -1,0 +1,112 @@
+"""Planning: what repair takes out of a log and puts in, and where its messages stand then."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, NamedTuple
+
+from memctl.core.edits import Edits
+from memctl.core.faults import look
+from memctl.core.mending import mend
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from memctl.core.faults import Looked
+    from memctl.core.mending import Mended
+
+
+class Spot(NamedTuple):
+    """Where a message stands: its bytes `start` to `end` in the old file, and where one behind it comes.
+
+    `text` is how it is written anew, None where its stored bytes stay; `ended`: the text has its LF with it.
+    """
+
+    start: int
+    end: int
+    behind: int
+    text: bytes | None
+    ended: bool
+
+
+class Added(NamedTuple):
+    """A message that is put in behind another one (its number)."""
+
+    behind: int
+    text: bytes
+
+
+class Plan:
+    """The edits of a log, in the making. `gone` are the numbers of the messages that leave, in order."""
+
+    def __init__(self, wanted: Collection[str]) -> None:
+        self.wanted = wanted
+        self.edits = Edits()
+        self.gone = array("Q")
+        self.added: list[Added] = []
+
+    def line(
+        self, line: int, offset: int, size_bytes: int, data: bytes, looked: Looked, kept: Sequence[bool]
+    ) -> tuple[set[tuple[str, str]], list[Spot | None]]:
+        """Plan a line with faults, or of which a message leaves.
+
+        The answer is which faults it has then, by code and severity, and of each message where it stands,
+        None for one that leaves.
+        """
+        mended = mend(data, looked, self.wanted, kept)
+        why = next((fault.code for fault in looked.faults if fault.code in mended.codes), "removed")
+        if mended.gone:
+            self.edits.add(offset, size_bytes, b"", line, why)
+        for start, size, text in mended.changes if not mended.gone else ():
+            self.edits.add(offset + start, size, text, line, why)
+        if "no-final-newline" in mended.codes and not mended.gone:
+            self.edits.add(offset + size_bytes, 0, b"\n", line, "no-final-newline")
+        stand = [tile for tile in mended.tiles if tile is not None]
+        spots: list[Spot | None] = []
+        for piece, tile in zip(looked.pieces, mended.tiles, strict=True):
+            if piece.message is None:
+                continue
+            if tile is None:
+                spots.append(None)
+                continue
+            is_last = tile is stand[-1]
+            behind = offset + size_bytes if is_last else offset + tile.end
+            if not is_last and tile.end == stand[-1].end:
+                # The line is not split: nothing can be put in between.
+                behind = -1
+            ended = tile.text is not None and not is_last
+            spots.append(Spot(offset + tile.start, offset + tile.end, behind, tile.text, ended))
+        return _standing(data, looked, mended), spots
+
+    def add_message(self, behind: int, spot_behind: int, line: int, text: bytes) -> None:
+        """A message more, behind the message `behind`, at an offset of the old file."""
+        self.edits.add(spot_behind, 0, text + b"\n", line, "open-call")
+        self.added.append(Added(behind, text))
+
+
+def _standing(line: bytes, looked: Looked, mended: Mended) -> set[tuple[str, str]]:
+    """Code and severity of the faults that are left once a line is mended."""
+    if mended.gone:
+        return set()
+    if "glued-lines" not in mended.codes:
+        return {
+            (code, severity) for code, severity, *_ in looked.faults if not is_mended(code, severity, mended)
+        }
+    standing: set[tuple[str, str]] = set()
+    for tile in mended.tiles:
+        if tile is not None:
+            text = line[tile.start : tile.end] if tile.text is None else tile.text
+            standing |= {(fault.code, fault.severity) for fault in look(text).faults}
+    if "no-final-newline" not in mended.codes:
+        standing |= {("no-final-newline", "warning")}
+    return standing
+
+
+def is_mended(code: str, severity: str, mended: Mended) -> bool:
+    """Whether a fault is among those that are mended; a number beyond a double never is."""
+    return code in mended.codes and (code != "bad-number" or severity == "error")
+
+
+def plain_spot(offset: int, size_bytes: int, size: int) -> Spot:
+    """Where the only message of a line without faults stands."""
+    return Spot(offset, offset + size, offset + size_bytes, None, False)
