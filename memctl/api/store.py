@@ -13,10 +13,12 @@ from memctl.settings import Settings
 from memctl.store.layout import Layout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
+    from memctl.ops.inspect import Inspection
     from memctl.ops.listing import Listing
     from memctl.ops.rebuild import Rebuilt
+    from memctl.ops.repaired import Repairs
     from memctl.store.trash import Trashed
 
     Progress = Callable[[int, int], None]
@@ -89,6 +91,67 @@ class Store:
         from memctl.ops.rebuild import rebuild
 
         return rebuild(self.setup, user, conversation, check=check, progress=progress)
+
+    @of_our_family
+    def inspect(
+        self,
+        *targets: str,
+        tokens: bool = False,
+        input_format: str | None = None,
+        excerpts: bool = False,
+        progress: Progress | None = None,
+    ) -> Inspection:
+        """Say what is wrong with conversations, users, files or directories; without any, with all.
+
+        A target is an argument as it is typed: a reference, a user, a path. Nothing is changed. `tokens`
+        counts them; `excerpts` reads the bytes around problems. Raises NotFound for one that is not there.
+        """
+        from memctl.ops.inspect import inspect
+
+        return inspect(
+            self.setup,
+            targets,
+            tokens=tokens,
+            input_format=input_format,
+            excerpts=excerpts,
+            progress=progress,
+        )
+
+    @of_our_family
+    def probe(self) -> None:
+        """Try to write in the store, and undo it. Raises what a command that stores would raise."""
+        from memctl.ops.probe import probe
+
+        probe(self.setup)
+
+    @of_our_family
+    def repair(
+        self,
+        *targets: str,
+        apply: bool = True,
+        output: str | None = None,
+        fix_text: bool = False,
+        only: Collection[str] = (),
+        input_format: str | None = None,
+        progress: Progress | None = None,
+    ) -> Repairs:
+        """Repair what `inspect` finds, durable on return; without `apply` only the plan.
+
+        What leaves a file goes to quarantine. With `output` the one target stays and the copy is written.
+        `only` are the codes that are repaired.
+        """
+        from memctl.ops.repair import repair
+
+        return repair(
+            self.setup,
+            targets,
+            apply=apply,
+            output=output,
+            fix_text=fix_text,
+            only=only,
+            input_format=input_format,
+            progress=progress,
+        )
 
     @of_our_family
     def trash(self) -> list[Trashed]:

@@ -27,6 +27,8 @@ COMMANDS: dict[str, Entry] = {
     "window": Entry("cmd_window", "command", "Every day", "Print the messages to send, as many as fit."),
     "show": Entry("cmd_show", "command", "Every day", "Print a conversation for reading."),
     "list": Entry("cmd_list", "command", "Find", "List conversations, newest first."),
+    "inspect": Entry("cmd_inspect", "command", "Care", "Say exactly what is wrong with files."),
+    "repair": Entry("cmd_repair", "command", "Care", "Mend files; keep all that leaves them."),
     "rebuild-index": Entry("cmd_rebuild_index", "command", "Care", "Rebuild the caches from the files."),
     "count": Entry("cmd_count", "command", "The rest", "Count the tokens of a conversation."),
     "activities": Entry(

@@ -75,12 +75,12 @@ class Output:
             data = _json_visible(data)
         (self._reports if report else self._data).append(data)
 
-    def report(self, text: str) -> None:
+    def report(self, text: str, *, styled: bool = False) -> None:
         """Lines for people about what was done; printed when the command ends, dropped by a quiet success.
 
-        Each line is made visible for a terminal.
+        Each line is made visible for a terminal, unless `styled`: then it is already.
         """
-        self._reports.append(_lines_of(text, visibly=self.is_terminal))
+        self._reports.append(_lines_of(text, visibly=self.is_terminal and not styled))
 
     def text(self, text: str, *, styled: bool = False) -> None:
         """Lines of data, at once. On a terminal each is made visible, unless `styled`: then it is already."""

@@ -6,13 +6,14 @@ Inspect and repair are the same pass, so that a plan and its deed cannot differ.
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from memctl.core import calls, marker, turns
 from memctl.core.faults import look, sound
+from memctl.core.findings import Findings, Found
 from memctl.core.lines import Piece
 from memctl.core.planning import Plan, plain_spot
-from memctl.core.problems import ACTIONS, REPAIRED, TABLE, WARNING, Problem
+from memctl.core.problems import REPAIRED, TABLE, WARNING, Problem
 from memctl.core.seen import Seen
 from memctl.core.times import stored
 
@@ -22,19 +23,10 @@ if TYPE_CHECKING:
 
     from memctl.core.planning import Spot
 
-#: So many problems of one code are listed; further ones are counted.
-LISTED_MAX = 50_000
 #: What repair does of its own accord; the rest is asked for.
 DEFAULT = frozenset(REPAIRED) - {"bad-text"}
 _ROLES_MAX = 1000
 _SHOWN_CHARACTERS = 60
-
-
-class Found(NamedTuple):
-    """A problem, and what repair does about it; "" for nothing."""
-
-    problem: Problem
-    action: str
 
 
 class Summary:
@@ -75,16 +67,11 @@ class Examination:
         self.open_calls = 0
         #: Lines of JSON that are objects or arrays, but no messages: another program's, if all are.
         self.foreign_lines = 0
-        self.found: list[Found] = []
-        #: Milder problems that stand behind graver ones of the same line and code, and are left.
-        self.remaining: list[Found] = []
-        #: (code, severity, action) -> how many there are, listed or not.
-        self.counts: dict[tuple[str, str, str], int] = {}
+        self.findings = Findings()
         #: Where the line of each message begins, and which of several pieces it is, if not the first.
         self.starts = array("Q")
         self.piece_of: dict[int, int] = {}
         self.summaries: list[Summary] = []
-        self._listed: dict[str, int] = {}
         self._reader = turns.Reader()
         self._group: calls.Group | None = None
         self._fresh: list[calls.Group | Summary] = []
@@ -127,7 +114,7 @@ class Examination:
                     # One problem a line and code; the milder one is left when the graver one is mended.
                     if mends and (code, severity) in standing:
                         problem = Problem(code, severity, self.lines, offset + start, length, detail)
-                        self.remaining.append(Found(problem, ""))
+                        self.findings.remaining.append(Found(problem, ""))
                     continue
                 shown = code
                 mends = (code, severity) not in standing
@@ -153,33 +140,12 @@ class Examination:
         for group, missing in self._behind_user:
             self._name_open_calls(group, missing, WARNING, [])
         self._behind_user.clear()
-        self.found.sort(key=lambda found: found.problem.place)
+        self.findings.sort()
 
     def _note(
         self, code: str, severity: str, line: int, offset: int, length: int, detail: str, mends: bool
     ) -> None:
-        action = ACTIONS.get(code, "set aside") if mends else ""
-        key = (code, severity, action)
-        self.counts[key] = self.counts.get(key, 0) + 1
-        listed = self._listed.get(code, 0)
-        if listed < LISTED_MAX:
-            self._listed[code] = listed + 1
-            self.found.append(Found(Problem(code, severity, line, offset, length, detail), action))
-
-    def note(self, code: str, line: int, offset: int, length: int, detail: str) -> None:
-        """A problem that only a second look at the log can tell; it is left."""
-        self._note(code, TABLE[code].severity, line, offset, length, detail, False)
-
-    def note_summary_found(self, line: int) -> None:
-        """The summary on a line, whose place was not found, has one again once the rest is repaired."""
-        for at, (problem, action) in enumerate(self.found):
-            if problem.code == "bad-summary" and problem.line == line and not action:
-                self.found[at] = Found(problem, ACTIONS["bad-summary"])
-                for key, change in (
-                    (("bad-summary", WARNING, ""), -1),
-                    ((*problem[:2], ACTIONS["bad-summary"]), 1),
-                ):
-                    self.counts[key] = self.counts.get(key, 0) + change
+        self.findings.add(Problem(code, severity, line, offset, length, detail), mends=mends)
 
     # -- messages -----------------------------------------------------------------------------------------
 
@@ -204,8 +170,8 @@ class Examination:
             if type(own) is not dict:
                 own = None
             id = own.get("id") if own else None
-            again = type(id) is str and bool(id) and id in self._seen
-            if again:
+            if type(id) is str and id and id in self._seen:
+                again = True
                 leaves = self._again(id, extra, piece, offset, size)
             if extra.get(marker.EPHEMERAL) is True:
                 leaves = self._ephemeral(offset, size)
@@ -216,8 +182,8 @@ class Examination:
                 return False
             return True
         if again:
-            code = "duplicate-message" if piece.printed in self._seen else "duplicate-id"
-            self._note(code, WARNING, self.lines, offset, size, f"id {calls.shown(own['id'])}", False)
+            detail = f"id {calls.shown(own['id'])}"
+            self._note("duplicate-id", WARNING, self.lines, offset, size, detail, False)
         if own:
             self._remember(own, piece, offset, size)
         if type(extra) is dict and len(extra) > 1 - (own is None):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any, NamedTuple
 
-from memctl.core import jsonl, lines
+from memctl.core import jsonl, keys, lines
 from memctl.core.message import GO_LINE_BYTES
 from memctl.core.problems import ERROR, INFO, WARNING
 
@@ -85,76 +85,9 @@ def _of_message(line: bytes, value: dict[str, Any]) -> list[Fault]:
         faults.append(Fault("line-too-long", WARNING, 0, len(line), f"{len(line):,} bytes"))
     if type(value.get("content")) is list:
         faults.append(Fault("list-content", INFO, 0, len(line)))
-    if _may_repeat_keys(line, value):
-        faults += _repeated_keys(line)
+    if keys.may_repeat(line, value) and (detail := keys.repeated(line)):
+        faults.append(Fault("duplicate-key", WARNING, 0, len(line), detail))
     return faults
-
-
-# -- keys that come twice ---------------------------------------------------------------------------------
-
-
-def _may_repeat_keys(line: bytes, value: dict[str, Any]) -> bool:
-    """Whether the line may hold more keys than its value.
-
-    Each key's colon stands behind its quote or white space, so this many there are at most; `\\":` with one
-    backslash stands inside a text.
-    """
-    count = line.count
-    most = count(b'":')
-    if b'\\":' in line:
-        most -= count(b'\\":') - count(b'\\\\":')
-    if b" :" in line:
-        most += count(b" :")
-    if b"\t" in line or b"\r" in line:
-        most += count(b"\t:") + count(b"\r:")
-    return most != _keys(value)
-
-
-def _keys(value: dict[str, Any]) -> int:
-    number = len(value)
-    for below in value.values():
-        kind = type(below)
-        if kind is dict:
-            number += _keys(below)
-        elif kind is list:
-            number += _keys_in_list(below)
-    return number
-
-
-def _keys_in_list(values: list[Any]) -> int:
-    number = 0
-    for below in values:
-        kind = type(below)
-        if kind is dict:
-            number += _keys(below)
-        elif kind is list:
-            number += _keys_in_list(below)
-    return number
-
-
-def _repeated_keys(line: bytes) -> list[Fault]:
-    import json
-
-    found: dict[str, None] = {}
-
-    def pairs(given: list[tuple[str, Any]]) -> None:
-        if len(given) > 1:
-            seen: set[str] = set()
-            for key, _ in given:
-                if key in seen:
-                    found[key] = None
-                seen.add(key)
-
-    text = line.replace(b"\0", b"").decode("utf-8", "replace").removeprefix("\ufeff")
-    try:
-        json.loads(text, object_pairs_hook=pairs, parse_int=len, parse_constant=len)
-    except (ValueError, RecursionError):
-        return []
-    if not found:
-        return []
-    names = [name[:60] for name in list(found)[:5]]
-    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-    return [Fault("duplicate-key", WARNING, 0, len(line), f"key {', '.join(names)}{more}")]
 
 
 # -- lines that need a closer look ------------------------------------------------------------------------

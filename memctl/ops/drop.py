@@ -92,7 +92,7 @@ def _carry_out(setup: Setup, reference: Reference, fd: int, plan: _Plan) -> int:
         for removal in plan.removals:
             aside.append(_set_aside(setup, reference, fd, removal))
         return replace_log(
-            setup.layout,
+            setup.layout.tmp(setup.place(reference)),
             setup.place(reference),
             fd,
             _kept(fd, plan),

@@ -41,6 +41,11 @@ def make_like(fd: int, old: os.stat_result) -> None:
     os.fchmod(fd, stat.S_IMODE(old.st_mode))
 
 
+def take_from_others(fd: int) -> None:
+    """Take away what others may do with a file; no primitive: it is done or not."""
+    os.fchmod(fd, stat.S_IMODE(os.fstat(fd).st_mode) & ~stat.S_IRWXO)
+
+
 def note(fd: int, data: bytes) -> None:
     """Put a note at the start of a lock file; what a longer older note leaves behind it is cut off.
 

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 from memctl.core import covers, splice
 from memctl.core.edits import Edit
-from memctl.core.examination import DEFAULT, Examination
 from memctl.store import log
 from memctl.store.repaired import Repaired, Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     from memctl.core.edits import Edits
-    from memctl.core.examination import Summary
+    from memctl.core.examination import Examination, Summary
 
 _PROGRESS_LINES = 2048
 
@@ -29,12 +28,12 @@ class Examined:
         self,
         fd: int,
         end: int,
-        wanted: Collection[str] = DEFAULT,
+        examination: Examination,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.fd = fd
         self.end = end
-        self.examination = Examination(wanted)
+        self.examination = examination
         self.rewritten = 0
         feed = self.examination.feed
         for number, line in enumerate(log.scan(fd, 0, end)):
@@ -57,7 +56,7 @@ class Examined:
                 summary.value, summary.place, previous, self._old.lines, self._old.places
             )
             if boundary is None:
-                self.examination.note("bad-summary", summary.line, summary.offset, summary.size, "")
+                self.examination.findings.add_bad_summary(summary.line, summary.offset, summary.size)
             previous = previous if boundary is None else boundary
             found.append((summary, previous, boundary is not None))
         return found
@@ -79,7 +78,7 @@ class Examined:
                     and covers.located(summary.value, own, previous, new.lines, new.places) is not None
                 ):
                     found = True
-                    self.examination.note_summary_found(summary.line)
+                    self.examination.findings.note_summary_found(summary.line)
                 if found:
                     line = new.line(own)
                     text = splice.with_covers(line, covers.stating(own, wanted, new.lines))

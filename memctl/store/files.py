@@ -8,6 +8,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
+from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from typing import TYPE_CHECKING
 
 from memctl.errors import AccessDenied, AlreadyExists, StorageError
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 
 #: One write call moves at most 2 GiB on Linux; longer input goes in several writes of whole lines.
 WRITE_MAX_BYTES = 1 << 30
+#: How the names of files begin that are not finished yet.
+_TMP_START = ".memctl"
+#: Between its making and its lock a file is nobody's.
+_SWEPT_AFTER_S = 1
 
 
 def open_file(dir_fd: int, name: str, path: str, *, write: bool = False, append: bool = False) -> int:
@@ -144,9 +150,11 @@ def replace_at(dir_fd: int, name: str, tmp_fd: int, chunks: Iterable[bytes], *, 
     An existing file's mode, owner and group are kept, or AccessDenied is raised and nothing changes. Both
     directories lie on one file system. With `fsync`, file and entry are durable on return.
     """
-    tmp = f".{os.getpid()}-{os.urandom(6).hex()}"
+    tmp = f"{_TMP_START}-{os.getpid()}-{os.urandom(6).hex()}"
     fd = create_file(tmp_fd, tmp)
     try:
+        # Held until it is closed: `sweep` takes a file that nobody holds for one of a killed process.
+        flock(fd, LOCK_SH | LOCK_NB)
         for chunk in chunks:
             write_all(fd, chunk)
         _keep_ownership(dir_fd, name, fd)
@@ -163,6 +171,27 @@ def replace_at(dir_fd: int, name: str, tmp_fd: int, chunks: Iterable[bytes], *, 
         os.close(fd)
     if fsync:
         disk.fsync(dir_fd)
+
+
+def sweep(dir_fd: int) -> None:
+    """Remove the unfinished files that killed processes left in a directory for temporary files."""
+    for name in os.listdir(dir_fd):
+        start, _, rest = name.partition("-")
+        process, _, random = rest.partition("-")
+        if start != _TMP_START or not process.isdigit() or len(random) != 12:
+            continue
+        try:
+            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
+        except OSError:
+            continue
+        try:
+            flock(fd, LOCK_EX | LOCK_NB)
+            if time.time() - os.fstat(fd).st_mtime > _SWEPT_AFTER_S:
+                disk.unlink(name, dir_fd=dir_fd)
+        except OSError:
+            continue
+        finally:
+            os.close(fd)
 
 
 def _keep_ownership(dir_fd: int, name: str, fd: int) -> None:
@@ -192,6 +221,11 @@ def create(path: str, data: bytes, *, fsync: bool = True) -> None:
         create_at(dir_fd, os.path.basename(path), data, path, fsync=fsync)
     finally:
         os.close(dir_fd)
+
+
+def take_from_others(fd: int) -> None:
+    """Take away what others may do with an open file or directory."""
+    disk.take_from_others(fd)
 
 
 def create_at(dir_fd: int, name: str, data: bytes, path: str, *, fsync: bool = True) -> None:

@@ -15,7 +15,7 @@ from memctl.errors import AccessDenied, AlreadyExists, NotFound
 from memctl.store import directories, files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from memctl.store.layout import Layout
 
@@ -45,6 +45,28 @@ def put(layout: Layout, user: str, data: bytes, note: dict[str, Any], *, stamp: 
     if fsync:
         directories.sync_chain(layout.root, layout.quarantine(user)[:-1])
     return id
+
+
+def put_edits(
+    layout: Layout, user: str, id: str, note: Iterable[bytes], taken: Iterable[bytes], *, fsync: bool
+) -> None:
+    """Keep what edits took out of a file as the item `id` (`store.revision`), durable on return.
+
+    The id follows from what is kept: the same item, left by a process that was killed, is written over.
+    """
+    below = layout.quarantine(user)
+    dir_fd = directories.open_at(layout.root, below, create=True, fsync=fsync)
+    try:
+        tmp_fd = directories.open_at(layout.root, (".memctl", "tmp"), create=True, fsync=fsync)
+        try:
+            files.replace_at(dir_fd, f"{id}.bytes", tmp_fd, taken, fsync=fsync)
+            files.replace_at(dir_fd, f"{id}.json", tmp_fd, note, fsync=fsync)
+        finally:
+            os.close(tmp_fd)
+    finally:
+        os.close(dir_fd)
+    if fsync:
+        directories.sync_chain(layout.root, below[:-1])
 
 
 def take_back(layout: Layout, user: str, id: str) -> None:

@@ -11,7 +11,7 @@ from memctl.store import directories, files, log
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from memctl.store.layout import Layout, Place
+    from memctl.store.layout import Place
 
 _POLL_S = 0.002
 #: A program that holds a log open for writing all the time is not waited for longer than this.
@@ -19,7 +19,7 @@ _OPEN_MAX_S = 5.0
 
 
 def replace_log(
-    layout: Layout,
+    tmp: tuple[str, tuple[str, ...]],
     place: Place,
     fd: int,
     chunks: Iterable[bytes],
@@ -30,16 +30,18 @@ def replace_log(
 ) -> int:
     """Put `chunks` in the place of the log `fd`, of which `read_bytes` bytes were taken into account.
 
-    Called under the log lock; `fd` is open for reading only. What arrived behind those bytes in the old file,
-    up to the moment when nobody has that open for writing any more, is appended to the new one; how many
-    bytes is the answer. Durable on return with `fsync`.
+    Called under the log lock; `fd` is open for reading only. `tmp` is a directory on the same file system
+    (base, and parts below it), where what killed processes left unfinished is removed too. What arrived
+    behind those bytes in the old file, up to the moment when nobody has that open for writing any more,
+    is appended to the new one; how many bytes is the answer. Durable on return with `fsync`.
     """
-    base, parts = layout.tmp(place)
+    base, parts = tmp
     late = _Late(fd, read_bytes)
     dir_fd = directories.open_at(place.base, place.parts)
     try:
         tmp_fd = directories.open_at(base, parts, create=True)
         try:
+            files.sweep(tmp_fd)
             files.replace_at(dir_fd, place.name, tmp_fd, _and_lines(chunks, late), fsync=fsync)
         finally:
             os.close(tmp_fd)

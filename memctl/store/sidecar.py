@@ -49,6 +49,25 @@ class Index(Entries):
         if not self._reuse():
             self._build()
 
+    @classmethod
+    def agrees(cls, fd: int, path: str) -> bool | None:
+        """Whether the index kept at `path` is one of the log `fd`, every byte compared; None without one.
+
+        Nothing is built or extended. An index that lacks the newest lines agrees.
+        """
+        index = cls.__new__(cls)
+        Entries.__init__(index, fd)
+        index.path, index.generation, index._writable = path, b"", False
+        index._looked_ns, index._progress, index._status = time.time_ns(), None, os.fstat(fd)
+        if not index._open(path):
+            return None
+        try:
+            return index._believable() and index._all_agrees()
+        except (Damaged, OSError, struct.error):
+            return False
+        finally:
+            index.close()
+
     # -- verifying ----------------------------------------------------------------------------------------
 
     def _reuse(self) -> bool:

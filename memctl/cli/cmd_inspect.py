@@ -1,0 +1,55 @@
+"""`memctl inspect`: say what files hold and exactly what is wrong with them."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.guard import Answer
+
+if TYPE_CHECKING:
+    from memctl.cli.invocation import Invocation
+
+
+def command(
+    ctx: typer.Context,
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TARGET…]",
+            help="USER/CONVERSATION, USER, a file, a directory, or -; none: the whole store.",
+        ),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 for a warning too.")] = False,
+    tokens: Annotated[bool, typer.Option("--tokens", help="Count the tokens.")] = False,
+    probe: Annotated[bool, typer.Option("--probe", help="Try to write in the store, too.")] = False,
+    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit 0 whatever is found.")] = False,
+    input_format: Annotated[
+        str | None, typer.Option("--input-format", metavar="F", help="Take the files for this format.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Say what is in conversation files and what is wrong with them, line by line. Nothing is changed.
+
+    Exit 1 if there is an error.
+    """
+    invocation: Invocation = ctx.obj
+    out = invocation.out
+    store = invocation.store()
+    if probe:
+        store.probe()
+    with out.progress("inspecting") as progress:
+        found = store.inspect(
+            *(targets or ()),
+            tokens=tokens,
+            input_format=input_format,
+            excerpts=not as_json,
+            progress=progress.advance,
+        )
+    if as_json:
+        out.json({**found.report(), **({"probe": True} if probe else {})})
+    else:
+        from memctl.cli import page_inspect
+
+        out.report(page_inspect.text(found, colour=out.colour, columns=out.columns), styled=True)
+    if not exit_zero and (found.errors or not found.complete or (strict and found.warnings)):
+        raise Answer(1)

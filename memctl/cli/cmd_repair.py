@@ -1,0 +1,64 @@
+"""`memctl repair`: print the plan, or carry it out."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memctl.cli.guard import Answer
+
+if TYPE_CHECKING:
+    from memctl.cli.invocation import Invocation
+
+
+def command(
+    ctx: typer.Context,
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TARGET…]",
+            help="USER/CONVERSATION, USER, a file, a directory, or -; none: the whole store.",
+        ),
+    ] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Do it; without it the plan is printed.")] = False,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write the repaired copy there."),
+    ] = None,
+    fix_text: Annotated[
+        bool, typer.Option("--fix-text", help="U+FFFD for half of a surrogate pair, too.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="CODE", help="Repair only what has this code; may be repeated."),
+    ] = None,
+    input_format: Annotated[
+        str | None, typer.Option("--input-format", metavar="F", help="Take the files for this format.")
+    ] = None,
+    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit 0 whatever is left.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Mend what `inspect` finds. What leaves a file goes to quarantine; a second repair finds nothing.
+
+    Without --apply the plan is printed and nothing is changed. Exit 1 if something would change, or an error
+    or a warning is left. Stop a Go service that has the files open first: this rewrites them.
+    """
+    invocation: Invocation = ctx.obj
+    out = invocation.out
+    with out.progress("repairing" if apply else "planning") as progress:
+        done = invocation.store().repair(
+            *(targets or ()),
+            apply=apply,
+            output=output,
+            fix_text=fix_text,
+            only=only or (),
+            input_format=input_format,
+            progress=progress.advance,
+        )
+    if as_json:
+        out.json(done.report())
+    else:
+        from memctl.cli import page_repair
+
+        out.report(page_repair.text(done, colour=out.colour, columns=out.columns), styled=True)
+    if not done.is_clean and not exit_zero:
+        raise Answer(1)

@@ -1,0 +1,257 @@
+"""repair: print the plan, or carry it out; every byte that leaves a file is kept in quarantine."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from memctl.core import activities as activity
+from memctl.core.edits import Edits
+from memctl.core.problems import ACTIONS, Problem, problem
+from memctl.errors import BadInput, MemctlError, NotFound, UsageError, of_system
+from memctl.formats import files as formats
+from memctl.ops import carrying
+from memctl.ops.repaired import Repaired, Repairs, Request, codes
+from memctl.ops.targets import listed, open_row, settled_size, source_of
+from memctl.store import log
+from memctl.store.census import ACTIVITIES, LOG, Listed
+from memctl.store.examined import Examined
+from memctl.store.sidecar import Index
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from memctl.ops.setup import Setup
+    from memctl.ops.source import Source
+
+    Progress = Callable[[int, int], None]
+
+
+def repair(
+    setup: Setup,
+    arguments: Sequence[str] = (),
+    *,
+    apply: bool = False,
+    output: str | None = None,
+    fix_text: bool = False,
+    only: Collection[str] = (),
+    input_format: str | None = None,
+    progress: Progress | None = None,
+) -> Repairs:
+    """Plan the repair of conversations, users, files, directories, the whole store; or carry it out.
+
+    Durable on return, file by file; one that cannot be repaired does not stop the next. Raises NotFound for
+    an argument that names nothing, and the first failure where nothing could be done at all.
+    """
+    form = None if input_format is None else formats.named(input_format)
+    request = Request(codes(only, fix_text=fix_text), apply, output, form)
+    rows = listed(setup, arguments)
+    if output is not None:
+        rows = [row for row in rows if row.kind == LOG]
+        if len(rows) != 1:
+            raise UsageError(f"-o is for one file, not {len(rows)}")
+        carrying.check_output(rows[0], output)
+    done: list[Repaired] = []
+    failed: list[dict[str, Any]] = []
+    errors: list[MemctlError] = []
+    for number, row in enumerate(rows):
+        if progress is not None and len(rows) > 1:
+            progress(number, len(rows))
+        try:
+            repaired = _repair(setup, row, request, progress if len(rows) == 1 else None)
+        except NotFound:
+            if row.place is None:
+                raise
+            continue
+        except (MemctlError, OSError) as error:
+            known = error if isinstance(error, MemctlError) else of_system(error)
+            errors.append(known)
+            failed.append({"target": row.name, "code": known.code, "message": str(known), "hint": known.hint})
+            continue
+        if repaired is not None:
+            done.append(repaired)
+    if errors and not done:
+        raise errors[0]
+    fixed = sum(target.fixed_count for target in done)
+    return Repairs(done, fixed, sum(target.left_count for target in done), failed)
+
+
+def _repair(setup: Setup, row: Listed, request: Request, progress: Progress | None) -> Repaired | None:
+    """Repair one file; None for activities with which nothing is wrong."""
+    with ExitStack() as held:
+        if request.apply and request.output is None and row.kind != LOG and row.reference is None:
+            return _other(row, request)
+        if request.apply and request.output is None and row.reference is not None:
+            setup.ensure_store()
+            held.enter_context(setup.lock(row.reference, "repair"))
+        if row.kind == LOG:
+            return _log(setup, row, request, progress)
+        if row.kind == ACTIVITIES:
+            return _activities(setup, row, request)
+        return _other(row, request)
+
+
+# -- logs -------------------------------------------------------------------------------------------------
+
+
+def _log(setup: Setup, row: Listed, request: Request, progress: Progress | None) -> Repaired:
+    if request.apply and request.output is None:
+        carrying.check_in_place(setup, row)
+    source = source_of(setup, row)
+    try:
+        fd = source.fd
+        if request.apply and row.reference is not None:
+            # The lock is held already.
+            log.settled_tail(fd, setup.settle_s())
+            end = os.fstat(fd).st_size
+        else:
+            end, _ = settled_size(setup, row, fd)
+        form = request.form or formats.recognised(log.read_span(fd, 0, formats.HEAD_BYTES))
+        known = form or formats.FORMATS[0]
+        examined = Examined(fd, end, known.examination(request.wanted), progress)
+        if form is None and not examined.examination.messages and examined.examination.foreign_lines:
+            raise BadInput(
+                f"{row.name} holds no message of a conversation, but lines of another program; left as it is",
+                hint="--input-format memctl takes it for a conversation all the same",
+            )
+        problems = list(row.problems) if request.output is None else []
+        index = source.cache_path("index")
+        if request.output is None and index is not None and Index.agrees(fd, index) is False:
+            problems.append(problem("stale-cache"))
+        carried = carrying.of_log(setup, row, source, examined, end, request.output)
+        late = 0
+        applied = request.output is not None or request.apply
+        if applied:
+            late = carrying.carry_out(setup, row, source, examined, end, carried, request.output)
+            if request.output is None:
+                _mend_file(setup, row, source, problems, request)
+        return _repaired(row, examined, end, problems, request, carried, late)
+    finally:
+        os.close(source.fd)
+
+
+def _mend_file(
+    setup: Setup, row: Listed, source: Source, problems: Sequence[Problem], request: Request
+) -> None:
+    """What is wrong with the file and its cache rather than with what is in it."""
+    wanted = {found.code for found in problems} & request.wanted
+    if "mode" in wanted:
+        carrying.take_from_others(row.path)
+    if "stale-cache" in wanted:
+        carrying.rebuild_cache(source)
+
+
+def _repaired(
+    row: Listed,
+    examined: Examined,
+    end: int,
+    problems: list[Problem],
+    request: Request,
+    carried: carrying.Carried,
+    late: int,
+) -> Repaired:
+    found = examined.examination
+    findings = found.findings
+    edits = examined.edits
+    fixed, left = _of_file(problems, request)
+    for row_found, action in (*findings.found, *findings.remaining):
+        if action:
+            fixed.append({"code": row_found.code, "line": row_found.line, "action": action})
+        else:
+            left.append({"code": row_found.code, "line": row_found.line, "severity": row_found.severity})
+    listed_fixed, listed_left = len(fixed), len(left)
+    unlisted = findings.unlisted()
+    of_lines = sum(number for (_, _, action), number in findings.counts.items() if action)
+    beyond = sum(unlisted.values())
+    fixed_beyond = of_lines - sum(1 for _, action in findings.found if action)
+    return Repaired(
+        target=row.name,
+        applied=request.apply or request.output is not None,
+        kept=end - edits.removed_bytes + edits.newlines,
+        fixed=fixed,
+        quarantined_bytes=edits.removed_bytes,
+        summaries_rewritten=examined.rewritten,
+        left=sorted(left, key=lambda item: item["line"] or 0),
+        added_bytes=edits.added_bytes - edits.newlines,
+        late_bytes=late,
+        quarantine=carried.quarantine,
+        backup=carried.backup,
+        unlisted=unlisted,
+        fixed_count=listed_fixed + fixed_beyond,
+        left_count=listed_left + beyond - fixed_beyond,
+        messages=found.messages - len(found.plan.gone) + len(found.plan.added),
+    )
+
+
+def _of_file(
+    problems: Sequence[Problem], request: Request
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What is fixed and what is left of the problems of a file as such."""
+    fixed, left = [], []
+    for found in problems:
+        if found.code in request.wanted and found.code in ACTIONS:
+            fixed.append({"code": found.code, "line": None, "action": ACTIONS[found.code]})
+        else:
+            left.append({"code": found.code, "line": None, "severity": found.severity})
+    return fixed, left
+
+
+# -- other files ------------------------------------------------------------------------------------------
+
+
+def _activities(setup: Setup, row: Listed, request: Request) -> Repaired | None:
+    problems = list(row.problems)
+    if row.reference is None:
+        # Outside a store, or under no name of one, it may be anybody's.
+        request = request._replace(wanted=frozenset())
+    fd = open_row(row)
+    try:
+        size = os.fstat(fd).st_size
+        edits = Edits()
+        if fault := activity.fault(log.read_span(fd, 0, size)):
+            problems.append(problem("bad-activities", detail=fault))
+            if "bad-activities" in request.wanted and size:
+                edits.add(0, size, b"", 1, "bad-activities")
+        if not problems and row.reference is not None:
+            return None
+        carried = carrying.of_activities(row, fd, edits)
+        if request.apply:
+            wanted = {found.code for found in problems} & request.wanted
+            if "bad-activities" in wanted:
+                carrying.set_activities_aside(setup, row, fd, edits, carried)
+            elif "mode" in wanted:
+                carrying.take_from_others(row.path)
+    finally:
+        os.close(fd)
+    return _plain(row, problems, request, edits.removed_bytes, carried.quarantine)
+
+
+def _other(row: Listed, request: Request) -> Repaired:
+    """A file that is no log: what is wrong with it as a file."""
+    if request.apply and "mode" in request.wanted and any(found.code == "mode" for found in row.problems):
+        carrying.take_from_others(row.path)
+    return _plain(row, row.problems, request, 0, None)
+
+
+def _plain(
+    row: Listed, problems: Sequence[Problem], request: Request, removed: int, quarantine: str | None
+) -> Repaired:
+    fixed, left = _of_file(problems, request)
+    return Repaired(
+        target=row.name,
+        applied=request.apply,
+        kept=0,
+        fixed=fixed,
+        quarantined_bytes=removed,
+        summaries_rewritten=0,
+        left=left,
+        added_bytes=0,
+        late_bytes=0,
+        quarantine=quarantine,
+        backup=None,
+        unlisted={},
+        fixed_count=len(fixed),
+        left_count=len(left),
+        messages=0,
+    )

@@ -1,0 +1,133 @@
+"""Targets: what inspect and repair are given, as a list of files."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from memctl.core import names
+from memctl.core.names import Reference
+from memctl.errors import LockTimeout, MemctlError, NotFound
+from memctl.ops.source import Source, open_source, store_cache
+from memctl.store import census, directories, files, log
+from memctl.store.census import ACTIVITIES, LOG, Listed
+from memctl.store.layout import user_cache_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from memctl.ops.setup import Setup
+
+
+def listed(setup: Setup, arguments: Sequence[str]) -> list[Listed]:
+    """The files that the arguments name, each once; without any, all of the store.
+
+    An argument is a conversation, a user, a file, a directory, or `-`. Raises NotFound for what is not there.
+    """
+    setup.check_layout()
+    if not arguments:
+        if not os.path.isdir(setup.layout.root):
+            raise NotFound(f"no store {setup.layout.root}", hint="--root names another one")
+        return list(census.store(setup.layout))
+    found: dict[str, Listed] = {}
+    for argument in arguments:
+        for row in _of_argument(setup, argument):
+            found.setdefault(row.path, row)
+    return list(found.values())
+
+
+def _of_argument(setup: Setup, argument: str) -> Iterable[Listed]:
+    if names.is_path(argument):
+        return _of_path(setup, argument)
+    reference = setup.reference(argument, conversation=None)
+    if reference.conversation is not None:
+        return _of_conversation(setup, reference)
+    try:
+        return census.user(setup.layout, reference.user)
+    except FileNotFoundError:
+        raise NotFound(
+            f"no user {reference.written()} in {setup.layout.root}; for the path: ./{reference.written()}",
+            hint="memctl list",
+        ) from None
+
+
+def _of_conversation(setup: Setup, reference: Reference) -> list[Listed]:
+    try:
+        found = census.conversation(setup.layout, reference)
+    except FileNotFoundError:
+        found = []
+    if not any(row.kind != ACTIVITIES for row in found):
+        raise setup.missing(reference)
+    return found
+
+
+def _of_path(setup: Setup, argument: str) -> Iterable[Listed]:
+    if argument == "-":
+        return [Listed(LOG, "-", "-", None, None, [])]
+    path = os.path.expanduser(argument) if argument.startswith("~") else argument
+    if os.path.isdir(path):
+        if os.path.realpath(path) == setup.layout.root:
+            return census.store(setup.layout)
+        return [row for below in census.below(path) for row in _of_file(setup, below)]
+    if not os.path.lexists(path):
+        raise NotFound(f"no file {argument}", hint="a conversation is written USER/CONVERSATION")
+    return _of_file(setup, path)
+
+
+def _of_file(setup: Setup, path: str) -> list[Listed]:
+    """A file; one of this store is its conversation."""
+    reference = census.reference_of(setup.layout, path)
+    if reference is not None and path.endswith(names.SUFFIX):
+        return census.conversation(setup.layout, reference)
+    kind = ACTIVITIES if path.endswith(names.ACTIVITIES_SUFFIX) else LOG
+    return [Listed(kind, path, path, None, None, [])]
+
+
+def open_row(row: Listed) -> int:
+    """A descriptor for reading a file; in a store over no link. Raises NotFound."""
+    try:
+        if row.place is None:
+            return os.open(row.path, os.O_RDONLY | os.O_CLOEXEC)
+        dir_fd = directories.open_at(row.place.base, row.place.parts)
+        try:
+            return files.open_file(dir_fd, row.place.name, row.path)
+        finally:
+            os.close(dir_fd)
+    except FileNotFoundError:
+        raise NotFound(f"no file {row.path}") from None
+
+
+def source_of(setup: Setup, row: Listed) -> Source:
+    """The open log of a row; the caller closes its `fd`."""
+    if row.place is None:
+        return open_source(setup, row.path)
+    user_cache = user_cache_dir()
+    cache = store_cache(setup, row.reference, row.path, user_cache)
+    return Source(row.name, open_row(row), cache, user_cache)
+
+
+def settled_size(setup: Setup, row: Listed, fd: int) -> tuple[int, bool]:
+    """How large the log is once what lies behind its last LF stands still, and whether that is certain.
+
+    It is looked at under the log's lock, where there is one to be had: then no memctl is writing.
+    """
+    size_bytes = os.fstat(fd).st_size
+    if not size_bytes or os.pread(fd, 1, size_bytes - 1) == b"\n":
+        return size_bytes, True
+    settled = True
+    lock = None
+    if row.reference is not None and os.path.isdir(f"{setup.layout.root}/.memctl"):
+        lock = setup.lock(row.reference, "inspect")
+        try:
+            lock.__enter__()
+        except LockTimeout:
+            settled, lock = False, None
+        except (MemctlError, OSError):
+            # A store that cannot be written has no locks, and no writer of ours.
+            lock = None
+    try:
+        log.settled_tail(fd, setup.settle_s())
+        return os.fstat(fd).st_size, settled
+    finally:
+        if lock is not None:
+            lock.__exit__(None, None, None)
