@@ -77,19 +77,17 @@ def short_time(created_at: str | float | None) -> str:
 
     Reads RFC 3339 (without zone: UTC), Unix seconds, and milliseconds above 10^11, as number or text.
     """
-    from datetime import UTC, datetime, timedelta
+    from datetime import UTC
 
-    text = str(created_at).strip()
+    from memctl.core.times import stored
+
+    moment = stored(created_at)
+    if moment is None:
+        return "-"
     try:
-        number = float(text)
-        seconds = number / 1000 if abs(number) > 1e11 else number
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
-    except (ValueError, OverflowError):
-        try:
-            moment = datetime.fromisoformat(text)
-            moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-        except (ValueError, OverflowError):
-            return "-"
+        moment = moment.astimezone(UTC)
+    except OverflowError:
+        return "-"
     fraction = f"{moment.microsecond // 1000:03d}".rstrip("0")
     return f"{moment:%Y-%m-%d %H:%M:%S}{'.' + fraction if fraction else ''}"
 

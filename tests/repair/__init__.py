@@ -1,0 +1,1 @@
+"""What inspect finds and repair does, held as rules."""
