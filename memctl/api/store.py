@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from memctl.ops.inspect import Inspection
     from memctl.ops.listing import Listing
+    from memctl.ops.quarantine import Restored
     from memctl.ops.rebuild import Rebuilt
     from memctl.ops.repaired import Repairs
     from memctl.store.trash import Trashed
@@ -81,16 +82,17 @@ class Store:
     @of_our_family
     def rebuild_index(
         self,
-        user: str | None = None,
-        conversation: str | None = None,
-        *,
+        *targets: str,
         check: bool = False,
         progress: Progress | None = None,
     ) -> Rebuilt:
-        """Make the caches of conversations anew, or with `check` only compare them."""
+        """Make the caches of conversations anew, or with `check` only compare them; without targets, of all.
+
+        A target is a user or a conversation as it is typed. Raises NotFound for one that is not there.
+        """
         from memctl.ops.rebuild import rebuild
 
-        return rebuild(self.setup, user, conversation, check=check, progress=progress)
+        return rebuild(self.setup, targets, check=check, progress=progress)
 
     @of_our_family
     def inspect(
@@ -154,6 +156,23 @@ class Store:
         )
 
     @of_our_family
+    def repairs_in_place(self, target: str) -> bool:
+        """Whether `repair` replaces a target where it lies, or needs an output. Raises NotFound."""
+        from memctl.ops.destination import is_in_place
+
+        return is_in_place(self.setup, target)
+
+    @of_our_family
+    def write_page(self, path: str, text: str) -> None:
+        """Write an HTML page to a file outside of stores; an older page is replaced, another file is not.
+
+        Durable on return. Raises AlreadyExists, NotFound, UsageError.
+        """
+        from memctl.ops.page import write_page
+
+        write_page(path, text)
+
+    @of_our_family
     def trash(self) -> list[Trashed]:
         """Deleted conversations, the newest first."""
         from memctl.store import trash
@@ -168,15 +187,39 @@ class Store:
         return restore(self.setup, self.setup.identity(user, id))
 
     @of_our_family
-    def quarantine(self) -> list[dict[str, Any]]:
-        """The notes of what was set aside, oldest first."""
-        from memctl.store import quarantine
+    def quarantine(self, path: str | None = None) -> list[dict[str, Any]]:
+        """The notes of what was set aside, or of a FILE.quarantine, oldest first, without their `pieces`.
 
-        return quarantine.items(self.setup.layout)
+        Raises NotFound, UsageError, BadInput for such a file.
+        """
+        from memctl.ops import quarantine
+
+        return quarantine.listed(self.setup, path)
 
     @of_our_family
-    def quarantined(self, id: str) -> bytes:
-        """The bytes of an item in quarantine. Raises NotFound."""
-        from memctl.store import quarantine
+    def quarantined(self, id: str | None, path: str | None = None) -> bytes:
+        """The bytes of an item in quarantine, or of a repair (the newest for None) in a FILE.quarantine.
 
-        return quarantine.read(self.setup.layout, id)
+        Raises NotFound, UsageError, BadInput.
+        """
+        from memctl.ops import quarantine
+
+        return quarantine.shown(self.setup, id, path)[1]
+
+    @of_our_family
+    def quarantine_note(self, id: str | None, path: str | None = None) -> dict[str, Any]:
+        """The whole note of an item, as `quarantined` finds it: with where each piece was."""
+        from memctl.ops import quarantine
+
+        return quarantine.shown(self.setup, id, path)[0]
+
+    @of_our_family
+    def quarantine_restore(self, id: str | None, path: str | None = None) -> Restored:
+        """Put an item back, or undo a repair (the newest for None) in a FILE.quarantine; durable on return.
+
+        The log is as it was before, with what was appended since behind it. Raises NotFound, AlreadyExists,
+        BadInput if it was changed since; then nothing is changed.
+        """
+        from memctl.ops import quarantine
+
+        return quarantine.restore(self.setup, id, path)

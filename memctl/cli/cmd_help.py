@@ -1,7 +1,7 @@
 """`memctl help`: the pages of the manual, and the help of a command.
 
-A page is `memctl/manual/TOPIC.md`; for settings, exit codes and output its prose is followed by the table
-that the code itself works with.
+A page is `memctl/manual/TOPIC.md`; for settings, exit codes, output and codes its prose is followed by the
+table that the code itself works with.
 """
 
 import os
@@ -81,7 +81,8 @@ def page(topic: str) -> str:
     """The text of one page, with its generated table."""
     with open(os.path.join(_MANUAL, f"{topic}.md"), encoding="utf-8") as file:
         prose = file.read()
-    table = {"settings": _settings, "exit-codes": _exit_codes, "output": _output}.get(topic)
+    tables = {"settings": _settings, "exit-codes": _exit_codes, "output": _output, "codes": _codes}
+    table = tables.get(topic)
     return prose if table is None else f"{prose.rstrip()}\n\n{table()}"
 
 
@@ -146,3 +147,14 @@ def _output() -> str:
         ]
         blocks.append("\n".join([title, *lines]))
     return "\n\n".join(blocks) + "\n"
+
+
+def _codes() -> str:
+    from memctl.core.problems import TABLE
+
+    blocks = []
+    for code, row in TABLE.items():
+        severity = f"{row.severity}, milder: {row.also}" if row.also else row.severity
+        about = f"repair: {row.remedy}" if row.remedy else f"left: {row.why}"
+        blocks.append(f"{code}  ({severity})\n    {row.what}\n    {about}\n")
+    return "\n".join(blocks)

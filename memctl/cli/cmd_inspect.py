@@ -26,11 +26,14 @@ def command(
     input_format: Annotated[
         str | None, typer.Option("--input-format", metavar="F", help="Take the files for this format.")
     ] = None,
+    html: Annotated[
+        str | None, typer.Option("--html", metavar="FILE", help="Write the page as HTML there, too.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say what is in conversation files and what is wrong with them, line by line. Nothing is changed.
 
-    Exit 1 if there is an error.
+    Exit 1 if there is an error. `memctl help codes` explains the words for what can be wrong.
     """
     invocation: Invocation = ctx.obj
     out = invocation.out
@@ -42,14 +45,24 @@ def command(
             *(targets or ()),
             tokens=tokens,
             input_format=input_format,
-            excerpts=not as_json,
+            excerpts=not as_json or html is not None,
             progress=progress.advance,
         )
+    if not as_json or html is not None:
+        from memctl.cli.retyped import typed
+
+        more = () if input_format is None else ("--input-format", input_format)
+        said = typed(store, invocation.typed, targets or (), more)
+    if html is not None:
+        from memctl.cli import page_html
+
+        store.write_page(html, page_html.html(found, said))
+        out.talk(f"the page is in {html}")
     if as_json:
         out.json({**found.report(), **({"probe": True} if probe else {})})
     else:
         from memctl.cli import page_inspect
 
-        out.report(page_inspect.text(found, colour=out.colour, columns=out.columns), styled=True)
+        out.report(page_inspect.text(found, said, colour=out.colour, columns=out.columns), styled=True)
     if not exit_zero and (found.errors or not found.complete or (strict and found.warnings)):
         raise Answer(1)

@@ -6,37 +6,40 @@ import typer
 
 from memctl.cli.guard import Answer
 from memctl.cli.output import counted
+from memctl.errors import UsageError
 
 if TYPE_CHECKING:
     from memctl.cli.invocation import Invocation
 
-KEYS = ("users", "conversations", "messages", "records", "added", "removed", "differences")
+KEYS = ("users", "conversations", "messages", "records", "added", "removed", "differences", "failed")
 
 
 def command(
     ctx: typer.Context,
-    ref: Annotated[
-        str | None, typer.Argument(metavar="[USER|REF]", help="Only this user or conversation.")
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[USER…|REF…]", help="Only these users or conversations; none: all."),
     ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All users, as without arguments.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Only compare; exit 1 if they differ.")] = False,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit 0 also if they differ.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Make the caches of conversations anew from their files, which alone hold what counts."""
+    """Make the caches of conversations anew from their files, which alone hold what counts.
+
+    Exit 1 with --check if they differ, and if a conversation could not be looked at.
+    """
     invocation: Invocation = ctx.obj
     out = invocation.out
-    store = invocation.store()
-    user = conversation = None
-    if ref is not None:
-        reference = store.setup.reference(ref, conversation=None)
-        user, conversation = reference.user, reference.conversation
-        if conversation is not None:
-            store.conversation(user, conversation, create=False)
+    if everything and targets:
+        raise UsageError("--all and targets exclude each other")
     with out.progress("rebuilding") as progress:
-        done = store.rebuild_index(user, conversation, check=check, progress=progress.advance)
+        done = invocation.store().rebuild_index(*(targets or ()), check=check, progress=progress.advance)
+    for failed in done.failed:
+        out.talk(f"{failed.conversation}: {failed.message}")
     if as_json:
         # Long-term records have no caches yet; scripts find the key already.
-        report = done._asdict()
+        report = {**done._asdict(), "failed": [failed._asdict() for failed in done.failed]}
         out.json({key: report.get(key, 0) for key in KEYS})
     elif check:
         differing = counted(done.differences, "cache")
@@ -47,5 +50,5 @@ def command(
             f"{counted(done.conversations, 'conversation')}, {counted(done.messages, 'message')}: "
             f"{counted(done.added, 'cache')} made, {done.removed} removed\n"
         )
-    if check and done.differences and not exit_zero:
+    if ((check and done.differences) or done.failed) and not exit_zero:
         raise Answer(1)

@@ -41,11 +41,13 @@ def command(
 
     Without --apply the plan is printed and nothing is changed. Exit 1 if something would change, or an error
     or a warning is left. Stop a Go service that has the files open first: this rewrites them.
+    `memctl help codes` says what is mended and what is left.
     """
     invocation: Invocation = ctx.obj
     out = invocation.out
+    store = invocation.store()
     with out.progress("repairing" if apply else "planning") as progress:
-        done = invocation.store().repair(
+        done = store.repair(
             *(targets or ()),
             apply=apply,
             output=output,
@@ -58,7 +60,13 @@ def command(
         out.json(done.report())
     else:
         from memctl.cli import page_repair
+        from memctl.cli.retyped import typed
 
-        out.report(page_repair.text(done, colour=out.colour, columns=out.columns), styled=True)
+        more = [word for code in only or () for word in ("--only", code)]
+        more += [] if input_format is None else ["--input-format", input_format]
+        more += ["--fix-text"] if fix_text else []
+        said = typed(store, invocation.typed, targets or (), more)
+        page = page_repair.text(done, said, output=output, colour=out.colour, columns=out.columns)
+        out.report(page, styled=True)
     if not done.is_clean and not exit_zero:
         raise Answer(1)

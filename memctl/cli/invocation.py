@@ -26,6 +26,8 @@ class Invocation:
         self.tenant: str | None = None
         self.now_us: int | None = None
         self.run_id: str | None = None
+        #: The global options, as typed, that a next command needs to mean the same.
+        self.typed: list[str] = []
         self._root_flag: str | None = None
         self._config_file: str | None = None
         self._lock_timeout: str | None = None
@@ -50,6 +52,9 @@ class Invocation:
         """
         environ = self.environ
         self.out.quiet, self.out.verbose = quiet, verbose
+        for name, value in (("--root", root), ("--tenant", tenant), ("--config", config_file)):
+            if value is not None:
+                self.typed += [f"{name}={value}"] if value.startswith("-") else [name, value]
         self._root_flag = root
         self._config_file = config_file or environ.get("MEMCTL_CONFIG") or None
         self._lock_timeout = lock_timeout

@@ -16,7 +16,7 @@ _SHOWN_CHARACTERS = 60
 
 
 class Group:
-    """A message with calls; `last` is the last message of its group, and a missing result comes `behind`.
+    """The message `place` with calls; `last` is the last of its group, and a missing result comes `behind`.
 
     `behind` is an offset in the old file, -1 where nothing can be put in.
     """
@@ -24,7 +24,7 @@ class Group:
     def __init__(self, calls: list[Any], place: int, line: int, offset: int, size: int) -> None:
         self.calls = calls
         self.line, self.offset, self.size = line, offset, size
-        self.last = place
+        self.place = self.last = place
         self.behind = -1
 
     def settle(self, spot: Spot | None) -> None:
@@ -74,15 +74,16 @@ def shown(text: str) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
 
 
-def interrupted(call: dict[str, Any], offset: int) -> bytes:
-    """The line, without LF, of the result of a call in the message at `offset`; marked as made by repair.
+def interrupted(call: dict[str, Any], place: int, offset: int) -> bytes:
+    """The line, without LF, of the result of a call in the message `place`; marked as made by repair.
 
-    It has no time of its own, and its id follows from the place: a plan can be made twice.
+    It has no time of its own. Its id follows from the message's number and its line's `offset`: a plan can be
+    made twice, and no two results have the same id.
     """
     from hashlib import sha256
 
     id = str(call["id"])
-    seed = f"open-call {offset} {id}".encode("utf-8", "surrogatepass")
+    seed = f"open-call {place} {offset} {id}".encode("utf-8", "surrogatepass")
     value: dict[str, Any] = {"role": "tool", "content": INTERRUPTED, "tool_call_id": id}
     if name := name_of(call):
         value["tool_name"] = name

@@ -84,7 +84,10 @@ class Examination:
     # -- lines --------------------------------------------------------------------------------------------
 
     def feed(self, offset: int, size_bytes: int, data: bytes, terminated: bool) -> None:
-        """The next line: where it begins, its size with LF, its bytes without, whether it has one."""
+        """The next line: where it begins, its size with LF, its bytes without, whether it has one.
+
+        Blank lines that follow one another may come as one, with the LF between them.
+        """
         self.lines += 1
         size = size_bytes - terminated
         first = self.messages
@@ -99,6 +102,9 @@ class Examination:
             self._fresh.clear()
             if self._due:
                 self._answer_due()
+            return
+        if b"\n" in data:
+            self._blank_lines(offset, size_bytes, data)
             return
         looked = look(data, terminated=terminated, size_bytes=size)
         kept = [
@@ -127,6 +133,13 @@ class Examination:
             self._settle(first, [plain_spot(offset, size_bytes, size)])
         if self._due:
             self._answer_due()
+
+    def _blank_lines(self, offset: int, size_bytes: int, data: bytes) -> None:
+        mends = "blank-line" in self.wanted
+        self.findings.add_blank_lines(self.lines, offset, data, mends=mends)
+        if mends:
+            self.plan.edits.add(offset, size_bytes, b"", self.lines, "blank-line")
+        self.lines += data.count(b"\n")
 
     def _settle(self, first: int, spots: list[Spot | None]) -> None:
         """Tell the groups and summaries of this line where their messages stand."""
@@ -301,4 +314,4 @@ class Examination:
             self.open_calls += 1
             self._note("open-call", severity, group.line, group.offset, group.size, detail, mends)
             if mends and id:
-                results.append(calls.interrupted(call, group.offset))
+                results.append(calls.interrupted(call, group.place, group.offset))

@@ -98,6 +98,9 @@ def _closely(line: bytes, terminated: bool) -> Looked:
     code = pieces[0].code
     if len(pieces) == 1 and code in WHOLE_LINE:
         return Looked(pieces, [Fault(code, _severity(code), 0, len(line), _why(line, code))])
+    if code == "crlf" and sound(pieces[0].stored) is not None:
+        returns = trailing_returns(line)
+        return Looked(pieces, [Fault(code, WARNING, returns[0], len(returns)), *_unended(line, terminated)])
     faults = _of_bytes(line)
     if len(pieces) == 1 and code == "nul-bytes" and pieces[0].message is None:
         # Nothing but zero bytes, and white space perhaps: no newline is missing that would end anything.
@@ -113,7 +116,7 @@ def _closely(line: bytes, terminated: bool) -> Looked:
     faults += _of_values(line, pieces)
     seen = {fault.code for fault in faults}
     for piece in pieces:
-        if piece.message is not None:
+        if piece.message is not None and sound(piece.printed) is None:
             for fault in _of_message(piece.printed, piece.message):
                 if fault.code not in seen:
                     seen.add(fault.code)
@@ -165,26 +168,54 @@ def trailing_returns(line: bytes) -> list[int]:
 
 
 def _of_values(line: bytes, pieces: list[lines.Piece]) -> list[Fault]:
-    """Numbers and texts that other parsers refuse."""
+    """Numbers and texts that other parsers refuse; of each kind the first one."""
+    if len(pieces) == 1:
+        message = pieces[0].message
+        # Zero bytes may stand inside a number or an escape.
+        bare = line.replace(b"\0", b"")
+        return [] if message is None else _of_text(line, bare, message)
+    found: dict[tuple[str, str], Fault] = {}
+    at = 0
+    for piece in pieces:
+        # By itself: the quotes of a torn piece have nothing to do with those behind it.
+        start = line.find(piece.stored, at)
+        at = max(at, start + len(piece.stored))
+        if piece.message is None or sound(piece.stored) is not None:
+            continue
+        for fault in _of_text(piece.stored, piece.stored, piece.message):
+            moved = fault._replace(start=start + fault.start)
+            found.setdefault((fault.code, fault.severity), moved if start >= 0 else _whole(fault, line))
+    return sorted(found.values(), key=lambda fault: (fault.code, fault.severity))
+
+
+def _whole(fault: Fault, line: bytes) -> Fault:
+    """A fault in a part whose bytes the line has not as they are: it is that of the line."""
+    return fault._replace(start=0, length=len(line))
+
+
+def _of_text(line: bytes, bare: bytes, message: dict[str, Any]) -> list[Fault]:
+    """The same of one message, given with and without its zero bytes."""
     faults: list[Fault] = []
-    messages = [piece for piece in pieces if piece.message is not None]
-    if not messages:
-        return faults
     import re
 
     token = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?\b(?:NaN|Infinity)\b'
-    if b"NaN" in line or b"Infinity" in line:
-        for match in re.finditer(token, line, re.DOTALL):
+    if b"NaN" in bare or b"Infinity" in bare:
+        for match in re.finditer(token, bare, re.DOTALL):
             if not match[0].startswith(b'"'):
-                faults.append(
-                    Fault("bad-number", ERROR, match.start(), len(match[0]), match[0].decode("ascii"))
-                )
+                detail = match[0].decode("ascii")
+                faults.append(Fault("bad-number", ERROR, *_span(line, bare, match), detail))
                 break
-    if match := _beyond_a_double(line):
+    if match := _beyond_a_double(bare):
         shown = match[0][:20].decode("ascii")
         detail = f"{shown}{'…' if len(match[0]) > 20 else ''} is beyond a double"
-        faults.append(Fault("bad-number", WARNING, match.start(), len(match[0]), detail))
-    return faults + _lone_surrogates(line, messages)
+        faults.append(Fault("bad-number", WARNING, *_span(line, bare, match), detail))
+    return faults + _lone_surrogates(line, bare, message)
+
+
+def _span(line: bytes, bare: bytes, match: Any) -> tuple[int, int]:
+    """Where what was found in the line without its zero bytes begins in the line, and its length there."""
+    start = _place(line, bare, match.start())
+    return start, _place(line, bare, match.end() - 1) + 1 - start
 
 
 def _beyond_a_double(line: bytes) -> Any:
@@ -199,13 +230,13 @@ def _beyond_a_double(line: bytes) -> Any:
     return None
 
 
-def _lone_surrogates(line: bytes, messages: list[lines.Piece]) -> list[Fault]:
-    if b"\\u" not in line:
+def _lone_surrogates(line: bytes, bare: bytes, message: dict[str, Any]) -> list[Fault]:
+    if b"\\u" not in bare:
         return []
     import re
 
     escape = rb"\\(?:u([dD][89a-fA-F][0-9a-fA-F]{2})|.)"
-    halves = [match for match in re.finditer(escape, line, re.DOTALL) if match[1]]
+    halves = [match for match in re.finditer(escape, bare, re.DOTALL) if match[1]]
     at = 0
     while at < len(halves):
         match = halves[at]
@@ -218,10 +249,10 @@ def _lone_surrogates(line: bytes, messages: list[lines.Piece]) -> list[Fault]:
             and following[1][1:2] not in b"89aAbB"
         )
         if not paired:
-            fields = list(dict.fromkeys(name for piece in messages for name in _fields(piece.message, "")))
+            fields = list(dict.fromkeys(_fields(message, "")))
             where = ", ".join(fields[:3]) + (f" and {len(fields) - 3} more" if len(fields) > 3 else "")
             detail = f"in {where}" if where else "in a value that a later key hides"
-            return [Fault("bad-text", WARNING, match.start(), 6, detail)]
+            return [Fault("bad-text", WARNING, *_span(line, bare, match), detail)]
         at += 2
     return []
 
@@ -254,7 +285,7 @@ def _why(line: bytes, code: str) -> str:
     except jsonl.Unreadable as error:
         return str(error)
     except ValueError as error:
-        what = (getattr(error, "msg", "") or str(error)).removesuffix(" starting at")
+        what = (getattr(error, "msg", "") or str(error)).removesuffix(" at").removesuffix(" starting")
         return f"{what[:1].lower()}{what[1:]} (character {getattr(error, 'pos', 0) + 1}){beside}"
     if type(value) is not dict:
         kinds: dict[Any, str] = {list: "an array", str: "a text", bool: "true or false", type(None): "null"}

@@ -38,6 +38,18 @@ class Findings:
             self._listed[code] = listed + 1
             self.found.append(Found(problem, action))
 
+    def add_blank_lines(self, line: int, offset: int, data: bytes, *, mends: bool) -> None:
+        """Blank lines that follow one another, from `line` at `offset` on; `data` has LF between them."""
+        severity = TABLE["blank-line"].severity
+        room = max(1, LISTED_MAX - self._listed.get("blank-line", 0))
+        listed = data.split(b"\n", room)[:room]
+        for blank in listed:
+            self.add(Problem("blank-line", severity, line, offset, len(blank), ""), mends=mends)
+            line += 1
+            offset += len(blank) + 1
+        action = ACTIONS["blank-line"] if mends else ""
+        self.counts["blank-line", severity, action] += data.count(b"\n") + 1 - len(listed)
+
     def unlisted(self) -> dict[str, int]:
         """How many problems there are beyond those that are listed, by code."""
         numbers: dict[str, int] = {}

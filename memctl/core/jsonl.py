@@ -7,7 +7,10 @@ asks it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: Nesting beyond this is `unreadable-json`: parsers (ours among them) differ in what they take.
 DEPTH_MAX = 500
@@ -90,42 +93,78 @@ def is_too_deep(data: bytes) -> bool:
         return False
     from itertools import accumulate
 
-    return max(accumulate(map(_STEP.__getitem__, _brackets(data))), default=0) > DEPTH_MAX
+    depth = 0
+    for brackets in _brackets(data):
+        opened = brackets.count(b"{") + brackets.count(b"[")
+        if depth + opened > DEPTH_MAX:
+            steps = map(_STEP.__getitem__, brackets)
+            if max(accumulate(steps, initial=depth)) > DEPTH_MAX:
+                return True
+        depth += 2 * opened - len(brackets)
+    return False
 
 
 _STEP = [1 if byte in b"{[" else -1 for byte in range(256)]
-_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"{[]}")
+_NO_MARKS = bytes(byte for byte in range(256) if byte not in b'{[]}"')
+_BLOCK_BYTES = 1 << 20
 
 
-def _brackets(data: bytes) -> bytes:
-    """The brackets of a text, in order; a string that does not end holds all the rest."""
-    import re
+def _brackets(data: bytes) -> Iterator[bytes]:
+    """The brackets of a text, in order, block by block; a string that does not end holds all the rest."""
+    start, inside = 0, b""
+    while start < len(data):
+        end = start + _BLOCK_BYTES
+        while end < len(data) and data[end - 1] == 0x5C:
+            end += 1
+        block = data[start:end].replace(b"\\\\", b"").replace(b'\\"', b"")
+        marks = inside + block.translate(None, _NO_MARKS)
+        inside = b'"' if marks.count(b'"') % 2 else b""
+        # Two quotes side by side change nothing for what is around them.
+        marks = marks.replace(b'""', b"")
+        if b'"' in marks:
+            import re
 
-    string = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)'
-    return re.sub(string, b"", data, flags=re.DOTALL).translate(None, _NO_BRACKETS)
+            marks = re.sub(rb'"[^"]*+"?+', b"", marks)
+        yield marks
+        start = end
 
 
 _TOKEN = (
-    rb"[ \t\n\r]*+(?:([\[\]{},:])"
+    rb"[ \t\n\r]*+(?:(\[++|\]++|\}++|[{,:])"
     rb'|("[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+")'
     rb"|-?(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+|Infinity)|NaN|true|false|null)"
 )
+#: So many tokens are looked at; what is longer and has as many brackets of each kind passes for JSON.
+_TOKENS_MAX = 1_000_000
 #: The states of `is_json`: what may come next.
 _VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _COLON, _COMMA_OR_END = range(6)
 
 
+_ENDS = bytes.maketrans(b"[{", b"]}")
+
+
 def is_json(data: bytes) -> bool:
-    """Whether a text is JSON, however deep it nests and however long its numbers; NaN and Infinity pass."""
+    """Whether a text is JSON, however deep it nests and however long its numbers; NaN and Infinity pass.
+
+    Of a text of very many tokens the beginning decides.
+    """
     import re
 
-    counts = [_brackets(data).count(bracket) for bracket in b"{}[]"]
-    if counts[0] != counts[1] or counts[2] != counts[3]:
+    excess = dict.fromkeys((b"{}", b"[]"), 0)
+    for brackets in _brackets(data):
+        for pair in excess:
+            excess[pair] += brackets.count(pair[:1]) - brackets.count(pair[1:])
+    if any(excess.values()):
         return False
     match = re.compile(_TOKEN).match
     # The closing brackets that are awaited.
     ends = bytearray()
     position, state = 0, _VALUE
+    left = _TOKENS_MAX
     while token := match(data, position):
+        left -= 1
+        if not left:
+            return True
         position = token.end()
         sign, string = token.groups()
         if sign is None:
@@ -135,14 +174,15 @@ def is_json(data: bytes) -> bool:
                 state = _COLON
             else:
                 return False
-        elif sign in (b"[", b"{"):
+        elif sign[0] in b"[{":
             if state not in (_VALUE, _VALUE_OR_END):
                 return False
-            ends += b"]" if sign == b"[" else b"}"
-            state = _VALUE_OR_END if sign == b"[" else _KEY_OR_END
-        elif sign in (b"]", b"}"):
-            if state not in (_COMMA_OR_END, _VALUE_OR_END, _KEY_OR_END) or not ends or ends.pop() != sign[0]:
+            ends += sign.translate(_ENDS)
+            state = _VALUE_OR_END if sign[0] == 0x5B else _KEY_OR_END
+        elif sign[0] in b"]}":
+            if state not in (_COMMA_OR_END, _VALUE_OR_END, _KEY_OR_END) or not ends.endswith(sign):
                 return False
+            del ends[-len(sign) :]
             state = _COMMA_OR_END
         elif sign == b":" and state == _COLON:
             state = _VALUE
@@ -157,6 +197,8 @@ def is_json(data: bytes) -> bool:
 
 def null_for_constants(text: str) -> str:
     """A text that is JSON but for NaN, Infinity and -Infinity outside strings, with null for them."""
+    if "NaN" not in text and "Infinity" not in text:
+        return text
     import re
 
     pattern = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?\b(?:NaN|Infinity)\b'

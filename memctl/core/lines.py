@@ -35,7 +35,10 @@ class Piece(NamedTuple):
 
 
 def read_line(line: bytes, *, terminated: bool = True) -> list[Piece]:
-    """The pieces of a line given without its LF; `terminated` tells whether it had one."""
+    """The pieces of a line given without its LF; `terminated` tells whether it had one.
+
+    Blank lines with LF between them may be given as one; they are one piece.
+    """
     if len(line) > jsonl.LINE_MAX_BYTES:
         return [Piece(line, "line-too-long", None, None)]
     try:
@@ -44,11 +47,12 @@ def read_line(line: bytes, *, terminated: bool = True) -> list[Piece]:
         return [Piece(line.rstrip(b"\r"), "unreadable-json", None, None)]
     except ValueError:
         return _read_odd(line, terminated)
-    if line.endswith(b"\r"):
-        return _read_odd(line, terminated)
-    if is_message(value):
-        return [Piece(line, "", value, None)]
-    return [Piece(line, "not-a-message", None, None)]
+    stored = line.rstrip(b"\r")
+    if not is_message(value):
+        return [Piece(stored, "not-a-message", None, None)]
+    if len(stored) < len(line):
+        return [Piece(stored, "crlf", value, stored)]
+    return [Piece(line, "", value, None)]
 
 
 def is_message(value: object) -> bool:
@@ -73,7 +77,7 @@ def _read_odd(line: bytes, terminated: bool) -> list[Piece]:
     if b"\0" in line:
         code = "nul-bytes"
     line = bare
-    if not line.strip(b" \t\r"):
+    if not line.strip(b" \t\r\n"):
         blank = "blank-line" if terminated or not stored else "torn-tail"
         return [Piece(stored, code if code == "nul-bytes" else blank, None, None)]
     try:

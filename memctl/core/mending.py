@@ -36,7 +36,8 @@ class Change(NamedTuple):
 class Tile(NamedTuple):
     """Where a message stands in the mended line: its bytes `start` to `end`, written anew as `text` or not.
 
-    `text` is None where the stored bytes stay.
+    `text` is None where the stored bytes stay. In a line of several messages that is not split, a message
+    whose bytes cannot be told from those around it has the whole line.
     """
 
     start: int
@@ -70,9 +71,11 @@ def mend(line: bytes, looked: Looked, wanted: Collection[str], kept: Sequence[bo
     blank = "nul-bytes" in codes and pieces[0].code == "nul-bytes" and pieces[0].message is None
     if whole or blank or not kept[0]:
         return Mended([Change(0, len(line), b"")], [None], frozenset(codes), True)
-    # Zero bytes may stand inside what is left as one character.
+    # Zero bytes may stand inside a mark, a character, a number or an escape; then they go first.
     scattered = any(f.code == "bom" and line[f.start : f.start + f.length] != _BOM for f in looked.faults)
-    if codes & _ANEW or (scattered and {"nul-bytes", "bom"} <= codes):
+    if b"\0" in line and "nul-bytes" not in codes:
+        codes -= _ANEW | ({"bom"} if scattered else set())
+    if codes & _ANEW or (scattered and "bom" in codes):
         text = rewritten(line, codes)
         return Mended([Change(0, len(line), text)], [Tile(0, len(line), text)], frozenset(codes))
     changes = [
@@ -146,14 +149,15 @@ def _split(
     leaves = any(p.message is not None and not stays for p, stays in zip(pieces, kept, strict=True))
     if not ("glued-lines" in codes or leaves):
         ended = codes & {"no-final-newline"}
-        return Mended([], [Tile(0, len(line), None) for _ in pieces], frozenset(ended))
+        places = _spans(line, pieces) or [(0, len(line))] * len(pieces)
+        return Mended([], [Tile(*place, None) for place in places], frozenset(ended))
     codes = codes | cut | {"glued-lines"}
     stay = [number for number, p in enumerate(pieces) if p.message is not None and kept[number]]
     if not stay:
         return Mended([Change(0, len(line), b"")], [None] * len(pieces), frozenset(codes), True)
     fix = "bad-text" in codes
     spans = _spans(line, pieces)
-    if cut or fix or spans is None:
+    if "bad-number" in cut or fix or spans is None:
         return _anew(line, pieces, stay, codes, fix)
     changes: list[Change] = []
     tiles: list[Tile | None] = [None] * len(pieces)

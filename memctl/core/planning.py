@@ -6,7 +6,7 @@ from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core.edits import Edits
-from memctl.core.faults import look
+from memctl.core.faults import look, sound
 from memctl.core.mending import mend
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ class Spot(NamedTuple):
     """Where a message stands: its bytes `start` to `end` in the old file, and where one behind it comes.
 
     `text` is how it is written anew, None where its stored bytes stay; `ended`: the text has its LF with it.
+    `start` is -1 where its bytes cannot be told from those around it, `behind` where nothing can come.
     """
 
     start: int
@@ -62,6 +63,7 @@ class Plan:
         if "no-final-newline" in mended.codes and not mended.gone:
             self.edits.add(offset + size_bytes, 0, b"\n", line, "no-final-newline")
         stand = [tile for tile in mended.tiles if tile is not None]
+        is_glued = len(looked.pieces) > 1 and "glued-lines" not in mended.codes
         spots: list[Spot | None] = []
         for piece, tile in zip(looked.pieces, mended.tiles, strict=True):
             if piece.message is None:
@@ -71,11 +73,11 @@ class Plan:
                 continue
             is_last = tile is stand[-1]
             behind = offset + size_bytes if is_last else offset + tile.end
-            if not is_last and tile.end == stand[-1].end:
-                # The line is not split: nothing can be put in between.
+            if is_glued and not is_last:
                 behind = -1
+            start = -1 if is_glued and tile.end - tile.start == len(data) else offset + tile.start
             ended = tile.text is not None and not is_last
-            spots.append(Spot(offset + tile.start, offset + tile.end, behind, tile.text, ended))
+            spots.append(Spot(start, offset + tile.end, behind, tile.text, ended))
         return _standing(data, looked, mended), spots
 
     def add_message(self, behind: int, spot_behind: int, line: int, text: bytes) -> None:
@@ -96,7 +98,8 @@ def _standing(line: bytes, looked: Looked, mended: Mended) -> set[tuple[str, str
     for tile in mended.tiles:
         if tile is not None:
             text = line[tile.start : tile.end] if tile.text is None else tile.text
-            standing |= {(fault.code, fault.severity) for fault in look(text).faults}
+            if sound(text) is None:
+                standing |= {(fault.code, fault.severity) for fault in look(text).faults}
     if "no-final-newline" not in mended.codes:
         standing |= {("no-final-newline", "warning")}
     return standing

@@ -67,10 +67,17 @@ def with_content(line: bytes, text: str) -> bytes:
 
 
 def with_covers(line: bytes, covers: dict[str, Any]) -> bytes:
-    """The summary's bytes with other `covers`; it has some already."""
-    start, _ = _member(line, 0, "extra")
-    start, _ = _member(line, start, marker.OWN)
-    start, end = _member(line, start, "covers")
+    """The summary's bytes with other `covers`; it has some already.
+
+    A byte order mark in front and zero bytes anywhere stay, but for zero bytes in what is replaced.
+    """
+    bare = line.replace(b"\0", b"")
+    start, _ = _member(bare, bare.index(b"{"), "extra")
+    start, _ = _member(bare, start, marker.OWN)
+    start, end = _member(bare, start, "covers")
+    if len(bare) < len(line):
+        places = [place for place, byte in enumerate(line) if byte]
+        start, end = places[start], places[end - 1] + 1
     return line[:start] + jsonl.dumps(covers) + line[end:]
 
 

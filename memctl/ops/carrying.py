@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-import stat
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core.counting import COUNTERS
-from memctl.errors import MemctlError, NotFound, UsageError
+from memctl.core.edits import Edits
+from memctl.errors import Changing, MemctlError
 from memctl.ops.setup import rfc3339
 from memctl.ops.source import with_index
-from memctl.store import beside, caches, census, directories, files, quarantine, revision
+from memctl.store import beside, caches, directories, files, quarantine, revision
 from memctl.store.layout import Place
-from memctl.store.rewrite import replace_log
+from memctl.store.rewrite import Overtaken, overtaken, replace_log
 
 if TYPE_CHECKING:
-    from memctl.core.edits import Edits
+    from collections.abc import Callable, Iterable, Iterator
+
+    from memctl.core.names import Reference
     from memctl.ops.setup import Setup
     from memctl.ops.source import Source
     from memctl.store.census import Listed
@@ -37,46 +40,6 @@ class Carried(NamedTuple):
     backup: str | None
 
 
-def check_in_place(setup: Setup, row: Listed) -> None:
-    """Raise UsageError for a file that cannot be replaced where it lies."""
-    if row.path == "-":
-        raise UsageError("standard input is repaired into a file", hint="give -o FILE")
-    if row.reference is not None:
-        return
-    if row.place is not None:
-        raise UsageError(
-            f"{row.path} has a name that no conversation has, so there is no lock for it", hint="give -o FILE"
-        )
-    status = os.stat(row.path)
-    if not stat.S_ISREG(status.st_mode):
-        raise UsageError(f"{row.path} is not a regular file", hint="give -o FILE")
-    if status.st_nlink > 1:
-        raise UsageError(
-            f"{row.path} has {status.st_nlink} hard links; a repair in place would part them",
-            hint="give -o FILE",
-        )
-    root = census.store_of(row.path)
-    if root is not None:
-        hint = "give -o FILE, or name the conversation"
-        if root != setup.layout.root:
-            hint = f"memctl --root {root} repair USER/CONVERSATION, or give -o FILE"
-        raise UsageError(f"{row.path} lies in the store {root}", hint=hint)
-
-
-def check_output(row: Listed, output: str) -> None:
-    """Raise UsageError for an output that would touch the input, or that is no place for a file."""
-    if output == "-":
-        raise UsageError("-o wants a file: a file of quarantine is kept beside it")
-    if os.path.isdir(output):
-        raise UsageError(f"-o {output} is a directory, a file is expected")
-    if row.path != "-" and os.path.exists(output) and os.path.samefile(output, row.path):
-        raise UsageError("-o names the input itself", hint="--apply repairs it in place")
-    if census.store_of(output) is not None:
-        raise UsageError(f"-o {output} lies in a store, where only its own commands write")
-    if not os.path.isdir(os.path.dirname(output) or "."):
-        raise NotFound(f"no directory {os.path.dirname(output)}")
-
-
 # -- where it goes ----------------------------------------------------------------------------------------
 
 
@@ -91,13 +54,13 @@ def of_log(
     id = revision.item_id(facts, edits, source.fd)
     if output is None and row.reference is not None:
         return Carried(id, facts, id, None)
-    path = os.path.realpath(output if output is not None else row.path)
-    shown = output if output is not None else row.path
-    aside = f"{shown}{beside.QUARANTINE_END}" if edits.removed_bytes else None
-    backup = None
-    if output is None and row.path != "-":
-        backup = beside.backup_of(path, source.fd, end)
-        backup = os.path.join(os.path.dirname(shown), os.path.basename(backup)) if path == shown else backup
+    named = output if output is not None else row.path
+    if named == "-":
+        return Carried(id, facts, None, None)
+    # A link is followed to the file, and what is kept lies beside that.
+    named = os.path.realpath(named) if os.path.islink(named) else named
+    aside = f"{named}{beside.QUARANTINE_END}" if edits.removed_bytes else None
+    backup = beside.backup_of(named, source.fd, end) if output is None else None
     return Carried(id, facts, aside, backup)
 
 
@@ -112,7 +75,8 @@ def of_activities(row: Listed, fd: int, edits: Edits) -> Carried:
 
 def _facts(row: Listed, edits: Edits) -> dict[str, Any]:
     first = edits[0] if len(edits) else None
-    named: dict[str, Any] = {"file": os.path.basename(row.path)}
+    path = row.path if row.path == "-" else os.path.realpath(row.path)
+    named: dict[str, Any] = {"file": os.path.basename(path)}
     if row.reference is not None:
         named = {"conversation": row.reference.written()}
     return {
@@ -135,6 +99,7 @@ def _note(setup: Setup, carried: Carried, edits: Edits, fd: int, end: int) -> di
         "length": taken_bytes,
         "sha256": taken,
         "size_before": end,
+        "sha256_before": revision.digest(revision.edited(fd, Edits(), end))[1],
         "size_after": new_bytes,
         "sha256_after": new,
     }
@@ -154,104 +119,167 @@ def carry_out(
 ) -> int:
     """Keep what leaves, then write the repaired file; how many bytes arrived meanwhile and were kept.
 
-    Durable on return. The log's lock is held where there is one.
+    Durable on return. The log's lock is held where there is one. What fails leaves the file as it was, and
+    nothing beside it that was not there. Raises Overtaken if the file was changed meanwhile.
     """
-    edits, fd, fsync = examined.edits, source.fd, setup.fsync()
-    if output is None and not len(edits):
+    edits, fd = examined.edits, source.fd
+    if not len(edits):
+        if output is not None:
+            beside.write(os.path.realpath(output), revision.edited(fd, edits, end), fsync=setup.fsync())
         return 0
-    note = _note(setup, carried, edits, fd, end) if len(edits) else {}
     if output is None and row.reference is not None and row.place is not None:
-        return _in_store(setup, row, row.place, source, edits, end, carried, note)
-    path = os.path.realpath(row.path if output is None else output)
-    if edits.removed_bytes:
-        taken = revision.taken_out(fd, edits)
-        beside.add_section(path, carried.id, revision.note(note, edits), taken, fsync=fsync)
-    if output is not None:
-        beside.write(path, revision.edited(fd, edits, end), fsync=fsync)
-        return 0
-    if carried.backup is not None:
-        backup = os.path.join(os.path.dirname(path), os.path.basename(carried.backup))
-        beside.keep_backup(backup, fd, end, fsync=fsync)
-    directory, name = os.path.split(path)
-    late = replace_log(
-        (directory, ()),
-        Place(directory, (), name),
-        fd,
-        revision.edited(fd, edits, end),
-        end,
-        fsync=fsync,
-        settle_s=setup.settle_s(),
+        late = in_store(setup, row.reference, row.place, source, edits, end, carried)
+        setup.event(
+            row.reference.user,
+            "memory.repaired",
+            conversation=row.reference.conversation,
+            quarantine=carried.id,
+            quarantined_bytes=edits.removed_bytes,
+            codes=edits.codes(),
+        )
+        return late
+    streams = _streams(setup, carried, edits, fd, end, row.path)
+    return _outside(setup, row, source, edits, end, carried, output, streams)
+
+
+def _streams(
+    setup: Setup, carried: Carried, edits: Edits, fd: int, end: int, path: str
+) -> tuple[Iterator[bytes], Iterator[bytes], Iterator[bytes]]:
+    """The note, what is taken out, the new file."""
+    note = _note(setup, carried, edits, fd, end)
+    return (
+        revision.note(note, edits),
+        _as_noted(revision.taken_out(fd, edits), note["length"], note["sha256"], path),
+        _as_noted(revision.edited(fd, edits, end), note["size_after"], note["sha256_after"], path),
     )
-    drop_caches(source)
-    return late
 
 
-def _in_store(
+def _as_noted(chunks: Iterable[bytes], size_bytes: int, sha256: str, path: str) -> Iterator[bytes]:
+    """The chunks; raises Overtaken at their end if they are not the bytes that the note speaks of."""
+    import hashlib
+
+    seen = 0
+    hashed = hashlib.sha256()
+    for chunk in chunks:
+        seen += len(chunk)
+        hashed.update(chunk)
+        yield chunk
+    if (seen, hashed.hexdigest()) != (size_bytes, sha256):
+        raise overtaken(path)
+
+
+@contextmanager
+def _undone_unless_replaced(path: str) -> Iterator[list[Callable[[], object]]]:
+    """Calls the steps in the list, last first, if what is inside fails before the file at `path` is ours.
+
+    Once the file is replaced, what was set aside is the only copy.
+    """
+    before = _identity(path)
+    steps: list[Callable[[], object]] = []
+    try:
+        yield steps
+    except BaseException as error:
+        # A file that was overtaken is another one, too, but not by us.
+        if isinstance(error, Overtaken) or _identity(path) == before:
+            for step in reversed(steps):
+                with suppress(OSError, MemctlError):
+                    step()
+        raise
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _outside(
     setup: Setup,
     row: Listed,
-    place: Place,
     source: Source,
     edits: Edits,
     end: int,
     carried: Carried,
-    note: dict[str, Any],
+    output: str | None,
+    streams: tuple[Iterator[bytes], Iterator[bytes], Iterator[bytes]],
 ) -> int:
-    assert row.reference is not None
-    user, fd = row.reference.user, source.fd
-    taken = revision.taken_out(fd, edits)
-    try:
-        quarantine.put_edits(
-            setup.layout, user, carried.id, revision.note(note, edits), taken, fsync=setup.fsync()
+    text, taken, new = streams
+    fsync = setup.fsync()
+    path = os.path.realpath(row.path if output is None else output)
+    with _undone_unless_replaced(path) as steps:
+        if edits.removed_bytes:
+            size_bytes = beside.add_section(path, carried.id, text, taken, fsync=fsync)
+            steps.append(lambda: beside.take_section_back(path, size_bytes))
+        if output is not None:
+            beside.write(path, new, fsync=fsync)
+            return 0
+        directory, name = os.path.split(path)
+        if carried.backup is not None:
+            backup = os.path.join(directory, os.path.basename(carried.backup))
+            if beside.keep_backup(backup, source.fd, end, fsync=fsync):
+                steps.append(lambda: beside.remove_backup(backup))
+        late = replace_log(
+            (directory, ()),
+            Place(directory, (), name),
+            source.fd,
+            new,
+            end,
+            fsync=fsync,
+            settle_s=setup.settle_s(),
         )
+    drop_caches(source)
+    return late
+
+
+def in_store(
+    setup: Setup, reference: Reference, place: Place, source: Source, edits: Edits, end: int, carried: Carried
+) -> int:
+    """Keep what edits take out of a log as the item `carried.id`, then replace it; how many bytes came late.
+
+    Durable on return. The log's lock is held. What fails leaves the log as it was, and no item.
+    """
+    text, taken, new = _streams(setup, carried, edits, source.fd, end, place.path)
+    user = reference.user
+    with _undone_unless_replaced(place.path) as steps:
+        steps.append(lambda: quarantine.take_back(setup.layout, user, carried.id))
+        quarantine.put_edits(setup.layout, user, carried.id, text, taken, fsync=setup.fsync())
         late = replace_log(
             setup.layout.tmp(place),
             place,
-            fd,
-            revision.edited(fd, edits, end),
+            source.fd,
+            new,
             end,
             fsync=setup.fsync(),
             settle_s=setup.settle_s(),
         )
-    except (OSError, MemctlError):
-        # Once the log is replaced, what was set aside is the only copy.
-        if _is_in_place(fd, place):
-            quarantine.take_back(setup.layout, user, carried.id)
-        raise
     drop_caches(source)
-    setup.event(
-        user,
-        "memory.repaired",
-        conversation=row.reference.conversation,
-        quarantine=carried.id,
-        quarantined_bytes=edits.removed_bytes,
-        codes=edits.codes(),
-    )
     return late
 
 
-def _is_in_place(fd: int, place: Place) -> bool:
-    """Whether the open file is still the one that its name leads to."""
-    try:
-        return os.path.samestat(os.fstat(fd), os.stat(place.path, follow_symlinks=False))
-    except OSError:
-        return False
-
-
 def set_activities_aside(setup: Setup, row: Listed, fd: int, edits: Edits, carried: Carried) -> None:
-    """Keep activities that are none, and remove their file: a conversation without any has the empty list."""
+    """Keep activities that are none, and remove their file: a conversation without any has the empty list.
+
+    Raises Overtaken if they were replaced meanwhile.
+    """
     assert row.place is not None and row.reference is not None
-    user = row.reference.user
-    if len(edits):
-        note = _note(setup, carried, edits, fd, os.fstat(fd).st_size)
-        taken = revision.taken_out(fd, edits)
-        quarantine.put_edits(
-            setup.layout, user, carried.id, revision.note(note, edits), taken, fsync=setup.fsync()
-        )
-    dir_fd = directories.open_at(row.place.base, row.place.parts)
-    try:
-        files.unlink(dir_fd, row.place.name, fsync=setup.fsync())
-    finally:
-        os.close(dir_fd)
+    user, place = row.reference.user, row.place
+    with _undone_unless_replaced(place.path) as steps:
+        if len(edits):
+            note = _note(setup, carried, edits, fd, os.fstat(fd).st_size)
+            taken = _as_noted(revision.taken_out(fd, edits), note["length"], note["sha256"], row.path)
+            text = revision.note(note, edits)
+            steps.append(lambda: quarantine.take_back(setup.layout, user, carried.id))
+            quarantine.put_edits(setup.layout, user, carried.id, text, taken, fsync=setup.fsync())
+        dir_fd = directories.open_at(place.base, place.parts)
+        try:
+            status = os.fstat(fd)
+            if _identity(place.path) != (status.st_dev, status.st_ino):
+                raise overtaken(place.path)
+            files.unlink(dir_fd, place.name, fsync=setup.fsync())
+        finally:
+            os.close(dir_fd)
     setup.event(
         user,
         "memory.repaired",
@@ -282,4 +310,6 @@ def drop_caches(source: Source) -> None:
 def rebuild_cache(source: Source) -> None:
     """Make the index of a log anew, without what was counted by the old one."""
     drop_caches(source)
-    with_index(source, None, lambda index: None)
+    # Of a log that changes all the time readers make a new one.
+    with suppress(Changing):
+        with_index(source, None, lambda index: None)

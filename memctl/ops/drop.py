@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core import covers, marker, turns
-from memctl.core.dropping import Summary, covers_after
-from memctl.core.splice import with_covers
-from memctl.errors import BadInput, MemctlError, NotFound
+from memctl.core.edits import Edits
+from memctl.core.retelling import restated
+from memctl.errors import BadInput, NotFound
+from memctl.ops import carrying
 from memctl.ops.read import derived_id
-from memctl.ops.setup import rfc3339, stamp
+from memctl.ops.setup import stamp
 from memctl.ops.source import open_source, with_index
-from memctl.store import log, quarantine
-from memctl.store.rewrite import replace_log
+from memctl.store import log, quarantine, revision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from memctl.core.edits import Edit
     from memctl.core.names import Reference
     from memctl.ops.setup import Setup
-    from memctl.store.layout import Place
+    from memctl.ops.source import Source
     from memctl.store.sidecar import Index
 
 
 class Dropped(NamedTuple):
-    """What was, or without `applied` would be, removed: ids with their lines, in the order of the log."""
+    """What was, or without `applied` would be, removed: ids with their lines, in the order of the log.
+
+    `quarantined_bytes` has the old bytes of the rewritten summaries too: they are kept with the messages.
+    """
 
     conversation: str
     applied: bool
@@ -45,10 +50,11 @@ class _Removal(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """Lines to remove; the new bytes of summaries by line; how many bytes of the log were looked at."""
+    """Lines to remove; these and the summaries to rewrite as edits; how many bytes of the log are edited."""
 
     removals: list[_Removal]
-    rewritten: dict[int, bytes]
+    rewritten: int
+    edits: Edits
     end: int
 
 
@@ -72,48 +78,36 @@ def _drop(setup: Setup, reference: Reference, ids: Sequence[str], *, apply: bool
             # Another program may be in the middle of a line, which has no entry as a message yet.
             log.settled_tail(source.fd, setup.settle_s())
         plan = with_index(source, None, lambda index: _plan(reference, index, ids))
-        late = _carry_out(setup, reference, source.fd, plan) if apply else 0
+        late = _carry_out(setup, reference, source, plan) if apply and len(plan.edits) else 0
     finally:
         os.close(source.fd)
     return Dropped(
         conversation=reference.written(),
         applied=apply,
         dropped=[{"id": r.id, "line": r.line, "bytes": r.end - r.start} for r in plan.removals],
-        quarantined_bytes=sum(r.end - r.start for r in plan.removals),
-        summaries_rewritten=len(plan.rewritten),
+        quarantined_bytes=plan.edits.removed_bytes,
+        summaries_rewritten=plan.rewritten,
         late_bytes=late,
     )
 
 
-def _carry_out(setup: Setup, reference: Reference, fd: int, plan: _Plan) -> int:
-    """Set the lines aside, then replace the log; how many bytes arrived meanwhile and were kept."""
-    aside: list[str] = []
-    try:
-        for removal in plan.removals:
-            aside.append(_set_aside(setup, reference, fd, removal))
-        return replace_log(
-            setup.layout.tmp(setup.place(reference)),
-            setup.place(reference),
-            fd,
-            _kept(fd, plan),
-            plan.end,
-            fsync=setup.fsync(),
-            settle_s=setup.settle_s(),
-        )
-    except (OSError, MemctlError):
-        # Once the log is replaced, what was set aside is the only copy.
-        if _is_in_place(fd, setup.place(reference)):
-            for id in aside:
-                quarantine.take_back(setup.layout, reference.user, id)
-        raise
-
-
-def _is_in_place(fd: int, place: Place) -> bool:
-    """Whether the open log is still the one that the conversation's name leads to."""
-    try:
-        return os.path.samestat(os.fstat(fd), os.stat(place.path, follow_symlinks=False))
-    except OSError:
-        return False
+def _carry_out(setup: Setup, reference: Reference, source: Source, plan: _Plan) -> int:
+    """Set all of it aside as one item, then replace the log; how many bytes arrived meanwhile."""
+    first = plan.removals[0]
+    facts = {
+        "conversation": reference.written(),
+        "reason": "dropped",
+        "line": first.line,
+        "offset": first.start,
+    }
+    derived = int(revision.item_id(facts, plan.edits, source.fd)[:8], 16)
+    moment = stamp(setup.time_us())
+    # The same messages may be dropped, appended and dropped again within one second.
+    while quarantine.is_kept(setup.layout, reference.user, id := f"{moment}-{derived:08x}"):
+        derived = (derived + 1) % (1 << 32)
+    carried = carrying.Carried(id, facts, id, None)
+    place = setup.place(reference)
+    return carrying.in_store(setup, reference, place, source, plan.edits, plan.end, carried)
 
 
 def _plan(reference: Reference, index: Index, ids: Sequence[str]) -> _Plan:
@@ -144,7 +138,12 @@ def _plan(reference: Reference, index: Index, ids: Sequence[str]) -> _Plan:
         _Removal(index[number].line, known[number], index.line_start(number), index[number].end)
         for number in entries
     ]
-    return _Plan(removals, {index[number].line: line for number, line in rewritten.items()}, end)
+    edits = Edits()
+    for removal in removals:
+        edits.add(removal.start, removal.end - removal.start, b"", removal.line, "dropped")
+    for number, edit in rewritten.items():
+        edits.add(edit.offset, edit.size, edit.text, index[number].line, edit.code)
+    return _Plan(removals, len(rewritten), edits.sealed(), end)
 
 
 def _identified(index: Index) -> Iterator[tuple[int, str, dict[str, Any]]]:
@@ -176,31 +175,55 @@ def _group(index: Index, number: int) -> set[int]:
     return members
 
 
-def _rewritten(index: Index, entries: list[int]) -> dict[int, bytes]:
-    """The new lines of the summaries behind the first removed message that say what they cover."""
+def _rewritten(index: Index, entries: list[int]) -> dict[int, Edit]:
+    """The edits of the summaries behind the first removed message that say what they cover, by entry."""
     if not entries:
         return {}
     gone = [index[number].messages - 1 for number in entries]
     removed = set(gone)
-    new: dict[int, bytes] = {}
+    new: dict[int, Edit] = {}
     staying = [place for place in range(index.last().messages) if place not in removed]
 
+    def line(number: int) -> bytes:
+        stored = index.stored(number)
+        return stored[: len(stored) - new[number].size] + new[number].text if number in new else stored
+
     def lines(first: int, end: int) -> list[bytes]:
-        numbers = [index.entry_of(place) for place in staying[first:end]]
-        return [new.get(number) or index.stored(number) for number in numbers]
+        return [line(index.entry_of(place)) for place in staying[first:end]]
 
     for number in _summaries(index, entries[0]):
         place = index[number].messages - 1
-        value = index.value(number)
-        if place in removed or not covers.readable(value):
+        if place in removed or not covers.readable(index.value(number)):
             continue
         frontier = index[number].frontier
         boundary = index[frontier - 1].messages if frontier else 0
-        stored = index.stored(number)
-        line = with_covers(stored, covers_after(Summary(place, boundary), gone, lines))
-        if line != stored:
-            new[number] = line
+        stated = covers.stating(
+            place - bisect_left(gone, place), boundary - bisect_left(gone, boundary), lines
+        )
+        at = _stored_at(index, number)
+        edit = None if at is None else restated(index.stored(number), at, stated)
+        if edit is not None:
+            new[number] = edit
     return new
+
+
+def _stored_at(index: Index, number: int) -> int | None:
+    """Where the stored bytes of a message begin; its line may hold others in front of it.
+
+    None for one that is read otherwise than it stands there.
+    """
+    start = index.line_start(number)
+    line = log.read_span(index.log, start, index[number].end)
+    first = number
+    while first and index[first - 1].line == index[number].line:
+        first -= 1
+    at = end = 0
+    for piece in map(index.stored, range(first, number + 1)):
+        at = line.find(piece, end)
+        if at < 0:
+            return None
+        end = at + len(piece)
+    return start + at
 
 
 def _summaries(index: Index, first: int) -> list[int]:
@@ -210,29 +233,3 @@ def _summaries(index: Index, first: int) -> list[int]:
         found.append(number)
         number = index.before(number).summary - 1
     return found[::-1]
-
-
-def _set_aside(setup: Setup, reference: Reference, fd: int, removal: _Removal) -> str:
-    note = {
-        "conversation": reference.written(),
-        "reason": "dropped",
-        "line": removal.line,
-        "offset": removal.start,
-        "time": rfc3339(setup.time_us()),
-    }
-    data = log.read_span(fd, removal.start, removal.end)
-    return quarantine.put(
-        setup.layout, reference.user, data, note, stamp=stamp(setup.time_us()), fsync=setup.fsync()
-    )
-
-
-def _kept(fd: int, plan: _Plan) -> Iterator[bytes]:
-    """The new log: every other line as it is, rewritten summaries in their places."""
-    gone = {removal.line for removal in plan.removals}
-    for number, line in enumerate(log.scan(fd, 0, plan.end), 1):
-        if number in gone:
-            continue
-        if number in plan.rewritten:
-            yield plan.rewritten[number] + b"\n"
-        else:
-            yield log.read_span(fd, line.offset, line.offset + line.size_bytes)

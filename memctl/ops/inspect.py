@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core import activities as activity
 from memctl.core import counting
-from memctl.core.problems import ERROR, WARNING, Problem, problem
+from memctl.core.problems import ACTIONS, ERROR, WARNING, Problem, problem
 from memctl.errors import MemctlError, NotFound, of_system
 from memctl.formats import files as formats
+from memctl.ops.excerpts import Excerpt, around
 from memctl.ops.source import Source, with_index
 from memctl.ops.targets import listed, open_row, settled_size, source_of
 from memctl.store import log
-from memctl.store.census import ACTIVITIES, LOG, Listed
+from memctl.store.census import ACTIVITIES, LOG, Listed, check_readable
 from memctl.store.entries import Damaged
 from memctl.store.examined import Examined
 from memctl.store.sidecar import Index
@@ -21,32 +22,19 @@ from memctl.store.totals import Totals
 from memctl.store.weighing import weigher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from memctl.ops.setup import Setup
 
     Progress = Callable[[int, int], None]
-
-#: Bytes of the file that are shown around a problem.
-_BEFORE_BYTES, _BEHIND_BYTES = 40, 120
-#: Of so many problems of each code the surroundings are read.
-_SHOWN_OF_EACH = 3
-
-
-class Excerpt(NamedTuple):
-    """The bytes of a line around a problem; `more_before`, `more_behind`: the line goes on there."""
-
-    before: bytes
-    behind: bytes
-    more_before: bool
-    more_behind: bool
 
 
 class Inspected(NamedTuple):
     """What a file holds and what is wrong with it; the fields up to `problems` are the keys of its report.
 
     `format` is None for what is no log and no activities. `last_summary` is a message's index. `unlisted`
-    counts, by code, problems beyond those that are listed. `excerpts` are by the index of the problem.
+    counts, by code, problems beyond those that are listed. `actions` says of each problem what
+    repair does about it, "" for nothing; `excerpts` are by the index of the problem.
     """
 
     target: str
@@ -62,12 +50,13 @@ class Inspected(NamedTuple):
     unlisted: dict[str, int]
     lines: int
     counts: dict[str, int]
+    actions: list[str]
     excerpts: dict[int, Excerpt]
 
     def report(self) -> dict[str, Any]:
         """The report of `--json`."""
         values = self._asdict()
-        for key in ("lines", "counts", "excerpts"):
+        for key in ("lines", "counts", "actions", "excerpts"):
             del values[key]
         return {**values, "problems": [found._asdict() for found in self.problems]}
 
@@ -81,7 +70,7 @@ class Failed(NamedTuple):
 
 
 class Inspection(NamedTuple):
-    """All targets. `complete` is False if one could not be looked at, or was changing all the time."""
+    """All targets. `complete` is False if one could not be looked at, or its lock was held all the time."""
 
     targets: list[Inspected]
     errors: int
@@ -124,10 +113,14 @@ def inspect(
             progress(number, len(rows))
         try:
             found, settled = _look(setup, row, form, tokens, excerpts, progress if len(rows) == 1 else None)
-        except NotFound:
-            if row.reference is None and row.place is None:
+        except NotFound as error:
+            if len(rows) == 1 and row.place is None:
                 raise
-            # It was deleted meanwhile.
+            if row.place is None:
+                errors.append(error)
+                failed.append(Failed(row.name, error.code, str(error)))
+                complete = False
+            # One of a store was deleted meanwhile.
             continue
         except (MemctlError, OSError) as error:
             known = error if isinstance(error, MemctlError) else of_system(error)
@@ -172,6 +165,7 @@ def _look(
         if not problems and row.reference is not None:
             return None, True
     else:
+        check_readable(row)
         try:
             size_bytes = os.lstat(row.path).st_size
         except OSError:
@@ -205,7 +199,8 @@ def _log(
         problems = list(row.problems)
         index = source.cache_path("index")
         agrees = None if index is None else Index.agrees(fd, index)
-        if agrees is False:
+        if agrees is False and row.place is not None:
+            # Of a file outside the store it is nobody's concern: readers find out by themselves.
             problems.append(problem("stale-cache"))
         problems += [row.problem for row in findings.found]
         counted = None
@@ -230,7 +225,11 @@ def _log(
             unlisted=findings.unlisted(),
             lines=found.lines,
             counts=counts,
-            excerpts=_excerpts(fd, end, problems) if excerpts else {},
+            actions=[
+                *(ACTIONS.get(found.code, "") for found in problems[: len(problems) - len(findings.found)]),
+                *(row.action for row in findings.found),
+            ],
+            excerpts=around(fd, end, problems) if excerpts else {},
         ), settled
     finally:
         os.close(source.fd)
@@ -241,7 +240,12 @@ def _inspected(row: Listed, name: str | None, size_bytes: int, problems: list[Pr
     for found in problems:
         counts[found.severity] += 1
     markers = dict.fromkeys(("summary", "incomplete", "ephemeral"), 0)
-    return Inspected(row.name, name, 0, size_bytes, None, {}, markers, None, 0, problems, {}, 0, counts, {})
+    # Activities outside a store, or under no name of one, may be anybody's.
+    is_ours = row.kind != ACTIVITIES or row.reference is not None
+    actions = [ACTIONS.get(found.code, "") if is_ours else "" for found in problems]
+    return Inspected(
+        row.name, name, 0, size_bytes, None, {}, markers, None, 0, problems, {}, 0, counts, actions, {}
+    )
 
 
 class _NotCounted(Exception):
@@ -270,25 +274,3 @@ def _tokens(source: Source, counter: str, *, known_only: bool) -> int | None:
         return with_index(source, None, answer)
     except (_NotCounted, Damaged):
         return None
-
-
-def _excerpts(fd: int, end: int, problems: Iterable[Problem]) -> dict[int, Excerpt]:
-    """The surroundings of the first problems of each code, by the problem's index."""
-    found: dict[int, Excerpt] = {}
-    seen: dict[str, int] = {}
-    for number, row in enumerate(problems):
-        if row.offset is None or seen.get(row.code, 0) >= _SHOWN_OF_EACH:
-            continue
-        seen[row.code] = seen.get(row.code, 0) + 1
-        start = max(0, row.offset - _BEFORE_BYTES)
-        before = os.pread(fd, row.offset - start, start)
-        cut = before.rfind(b"\n") + 1
-        behind = os.pread(fd, min(_BEHIND_BYTES, end - row.offset), row.offset)
-        stop = behind.find(b"\n")
-        found[number] = Excerpt(
-            before[cut:],
-            behind if stop < 0 else behind[:stop],
-            more_before=not cut and start > 0,
-            more_behind=stop < 0 and row.offset + len(behind) < end,
-        )
-    return found

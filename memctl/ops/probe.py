@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from memctl.errors import StorageError
+from memctl.errors import NotFound, StorageError
 from memctl.store import directories, files
 
 if TYPE_CHECKING:
@@ -17,13 +17,19 @@ _CONTENT = b"memctl inspect --probe\n"
 def probe(setup: Setup) -> None:
     """Write a file where conversations are written, make it durable, read it back, remove it.
 
-    Raises AccessDenied, CannotCreate or StorageError, as a command that stores would.
+    Raises NotFound where there is no store; AccessDenied, CannotCreate or StorageError, as a command that
+    stores would.
     """
-    setup.ensure_store()
+    setup.check_layout()
     layout = setup.layout
-    name = f"probe-{os.getpid()}-{os.urandom(6).hex()}"
+    if not os.path.isdir(layout.root):
+        raise NotFound(f"no store {layout.root}", hint="--root names another one")
+    name = f".memctl-probe-{os.getpid()}-{os.urandom(6).hex()}"
     base, parts = layout.tmp(layout.log("probe", "probe"))
-    dir_fd = directories.open_at(base, parts, create=True, fsync=setup.fsync())
+    if not os.path.isdir("/".join((base, *parts))):
+        # Nothing was ever written here by memctl: its own directory is not made for this.
+        parts = ()
+    dir_fd = directories.open_at(base, parts)
     try:
         files.create_at(dir_fd, name, _CONTENT, f"{base}/{name}", fsync=setup.fsync())
         try:

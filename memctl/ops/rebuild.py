@@ -6,21 +6,29 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core import names
-from memctl.errors import AccessDenied, CannotCreate, Changing, MemctlError, NotFound
+from memctl.errors import CannotCreate, Changing, MemctlError, NotFound, UsageError, of_system
 from memctl.ops.listing import conversations
 from memctl.ops.source import open_source
-from memctl.store import caches, directories
+from memctl.store import caches, whole
 from memctl.store.entries import ENTRY_BYTES, HEADER_BYTES, Damaged
 from memctl.store.sidecar import Index, is_header
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Sequence
 
+    from memctl.core.names import Reference
     from memctl.ops.setup import Setup
     from memctl.ops.source import Source
 
-_CACHES = (".memctl", "cache", "conversations")
 _BLOCK_BYTES = 1 << 20
+
+
+class Failed(NamedTuple):
+    """A conversation that could not be looked at."""
+
+    conversation: str
+    code: str
+    message: str
 
 
 class Rebuilt(NamedTuple):
@@ -36,48 +44,49 @@ class Rebuilt(NamedTuple):
     added: int
     removed: int
     differences: int
+    failed: tuple[Failed, ...] = ()
 
 
 def rebuild(
     setup: Setup,
-    user: str | None = None,
-    conversation: str | None = None,
+    arguments: Sequence[str] = (),
     *,
     check: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Rebuilt:
     """Make the index of each conversation anew from its log, and put it in the place of one that differs.
 
-    Token totals of an index that is right stay; those of a wrong one are counted anew when they are needed.
-    Of many conversations, those that cannot be opened are passed over.
+    The arguments are users and conversations as they are typed; without any, all. Token totals of an index
+    that is right stay; those of a wrong one are counted anew when they are needed. Of many conversations,
+    one that cannot be opened does not stop the next. Raises NotFound for an argument that names nothing.
     """
-    everything = conversations(setup, user)
-    chosen = [row for row in everything if conversation in (None, row.conversation)]
-    if conversation is not None and user is not None and not chosen:
-        raise setup.missing(names.Reference(user, conversation))
-    if user is not None and not everything:
-        raise NotFound(f"no user {names.Reference(user)} in {setup.layout.root}", hint="memctl list")
+    references = [_reference(setup, argument) for argument in arguments]
+    chosen = _chosen(setup, references)
     messages = wrong = missing = 0
+    failed: list[Failed] = []
     for done, reference in enumerate(chosen):
         try:
-            source = open_source(setup, reference)
-        except MemctlError:
-            if conversation is not None:
-                raise
-            continue
-        try:
-            count, state = _compare(source, check=check)
-        finally:
-            os.close(source.fd)
-        messages += count
-        wrong += state == "wrong"
-        missing += state == "missing"
+            count, state = _compared(setup, reference, check=check)
+        except (MemctlError, OSError) as error:
+            known = error if isinstance(error, MemctlError) else of_system(error)
+            if len(references) == 1 and references[0].conversation is not None:
+                raise known from None
+            failed.append(Failed(reference.written(), known.code, str(known)))
+        else:
+            messages += count
+            wrong += state == "wrong"
+            missing += state == "missing"
         if progress is not None:
             progress(done + 1, len(chosen))
-    strays = list(_strays(setup, user, {(row.user, row.conversation) for row in everything}))
+    users: set[str | None] = {reference.user for reference in references}
+    strays = [
+        path
+        for user in users or {None}
+        for path in whole.caches_of_nothing(setup.layout, user, unfinished=True)
+    ]
     if not check:
-        for directory, name in strays:
-            caches.drop("/".join((setup.layout.root, *_CACHES, directory, name)))
+        for path in strays:
+            caches.drop(path)
     return Rebuilt(
         users=len({row.user for row in chosen}),
         conversations=len(chosen),
@@ -85,7 +94,39 @@ def rebuild(
         added=0 if check else wrong + missing,
         removed=0 if check else len(strays),
         differences=wrong + len(strays),
+        failed=tuple(failed),
     )
+
+
+def _reference(setup: Setup, argument: str) -> Reference:
+    if names.is_path(argument):
+        raise UsageError(f"a user or a conversation is expected, not the path {argument}")
+    return setup.reference(argument, conversation=None)
+
+
+def _chosen(setup: Setup, references: Sequence[Reference]) -> list[Reference]:
+    """The conversations that are named, each once; without any reference all."""
+    if not references:
+        return conversations(setup)
+    chosen: dict[Reference, None] = {}
+    for reference in references:
+        found = conversations(setup, reference.user)
+        if reference.conversation is not None:
+            if reference not in found:
+                raise setup.missing(reference)
+            found = [reference]
+        elif not found:
+            raise NotFound(f"no user {reference.written()} in {setup.layout.root}", hint="memctl list")
+        chosen.update(dict.fromkeys(found))
+    return list(chosen)
+
+
+def _compared(setup: Setup, reference: Reference, *, check: bool) -> tuple[int, str]:
+    source = open_source(setup, reference)
+    try:
+        return _compare(source, check=check)
+    finally:
+        os.close(source.fd)
 
 
 def _compare(source: Source, *, check: bool) -> tuple[int, str]:
@@ -133,24 +174,3 @@ def _state(path: str, fresh: str) -> str:
     except OSError:
         return "wrong"
     return "right"
-
-
-def _strays(setup: Setup, user: str | None, known: set[tuple[str, str | None]]) -> Iterator[tuple[str, str]]:
-    """Caches that belong to no conversation."""
-    try:
-        base_fd = directories.open_at(setup.layout.root, _CACHES)
-    except (OSError, AccessDenied):
-        return
-    try:
-        found = os.listdir(base_fd)
-    finally:
-        os.close(base_fd)
-    for directory in sorted(found):
-        owner = names.decode(directory)
-        if user is not None and owner != user:
-            continue
-        path = "/".join((setup.layout.root, *_CACHES, directory))
-        for name in sorted(os.listdir(path)) if os.path.isdir(path) else ():
-            conversation = names.decode(name.rpartition(".")[0])
-            if (owner, conversation) not in known:
-                yield directory, name

@@ -11,12 +11,13 @@ from memctl.core.edits import Edits
 from memctl.core.problems import ACTIONS, Problem, problem
 from memctl.errors import BadInput, MemctlError, NotFound, UsageError, of_system
 from memctl.formats import files as formats
-from memctl.ops import carrying
+from memctl.ops import carrying, destination
 from memctl.ops.repaired import Repaired, Repairs, Request, codes
 from memctl.ops.targets import listed, open_row, settled_size, source_of
-from memctl.store import log
-from memctl.store.census import ACTIVITIES, LOG, Listed
+from memctl.store import caches, log
+from memctl.store.census import ACTIVITIES, CACHE, LOG, Listed, check_readable
 from memctl.store.examined import Examined
+from memctl.store.rewrite import Overtaken
 from memctl.store.sidecar import Index
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from memctl.ops.source import Source
 
     Progress = Callable[[int, int], None]
+
+#: How often a file that other programs change under our eyes is looked at.
+_ATTEMPTS = 5
 
 
 def repair(
@@ -51,7 +55,7 @@ def repair(
         rows = [row for row in rows if row.kind == LOG]
         if len(rows) != 1:
             raise UsageError(f"-o is for one file, not {len(rows)}")
-        carrying.check_output(rows[0], output)
+        destination.check_output(setup, rows[0], output)
     done: list[Repaired] = []
     failed: list[dict[str, Any]] = []
     errors: list[MemctlError] = []
@@ -60,14 +64,18 @@ def repair(
             progress(number, len(rows))
         try:
             repaired = _repair(setup, row, request, progress if len(rows) == 1 else None)
-        except NotFound:
-            if row.place is None:
+        except NotFound as error:
+            if len(rows) == 1 and row.place is None:
                 raise
+            if row.place is None:
+                errors.append(error)
+                failed.append(_failed(row, error))
+            # One of a store was deleted meanwhile.
             continue
         except (MemctlError, OSError) as error:
             known = error if isinstance(error, MemctlError) else of_system(error)
             errors.append(known)
-            failed.append({"target": row.name, "code": known.code, "message": str(known), "hint": known.hint})
+            failed.append(_failed(row, known))
             continue
         if repaired is not None:
             done.append(repaired)
@@ -75,6 +83,10 @@ def repair(
         raise errors[0]
     fixed = sum(target.fixed_count for target in done)
     return Repairs(done, fixed, sum(target.left_count for target in done), failed)
+
+
+def _failed(row: Listed, error: MemctlError) -> dict[str, Any]:
+    return {"target": row.name, "code": error.code, "message": str(error), "hint": error.hint}
 
 
 def _repair(setup: Setup, row: Listed, request: Request, progress: Progress | None) -> Repaired | None:
@@ -96,15 +108,29 @@ def _repair(setup: Setup, row: Listed, request: Request, progress: Progress | No
 
 
 def _log(setup: Setup, row: Listed, request: Request, progress: Progress | None) -> Repaired:
-    if request.apply and request.output is None:
-        carrying.check_in_place(setup, row)
+    in_place = request.apply and request.output is None
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return _log_as_it_is(setup, row, request, in_place, progress)
+        except Overtaken:
+            # Nothing was changed: what is there now is looked at anew.
+            continue
+    return _log_as_it_is(setup, row, request, in_place, progress)
+
+
+def _log_as_it_is(
+    setup: Setup, row: Listed, request: Request, in_place: bool, progress: Progress | None
+) -> Repaired:
+    if in_place:
+        destination.check_in_place(setup, row)
     source = source_of(setup, row)
     try:
         fd = source.fd
-        if request.apply and row.reference is not None:
+        if in_place and row.reference is None:
+            destination.hold(setup, row, fd)
+        if in_place:
             # The lock is held already.
-            log.settled_tail(fd, setup.settle_s())
-            end = os.fstat(fd).st_size
+            end = log.settled_end(fd, setup.settle_s())
         else:
             end, _ = settled_size(setup, row, fd)
         form = request.form or formats.recognised(log.read_span(fd, 0, formats.HEAD_BYTES))
@@ -116,16 +142,16 @@ def _log(setup: Setup, row: Listed, request: Request, progress: Progress | None)
                 hint="--input-format memctl takes it for a conversation all the same",
             )
         problems = list(row.problems) if request.output is None else []
-        index = source.cache_path("index")
+        # Of a file outside the store the cache is nobody's concern: readers find out by themselves.
+        index = source.cache_path("index") if row.place is not None else None
         if request.output is None and index is not None and Index.agrees(fd, index) is False:
             problems.append(problem("stale-cache"))
         carried = carrying.of_log(setup, row, source, examined, end, request.output)
         late = 0
-        applied = request.output is not None or request.apply
-        if applied:
+        if in_place or request.output is not None:
             late = carrying.carry_out(setup, row, source, examined, end, carried, request.output)
-            if request.output is None:
-                _mend_file(setup, row, source, problems, request)
+        if in_place:
+            _mend_file(setup, row, source, problems, request)
         return _repaired(row, examined, end, problems, request, carried, late)
     finally:
         os.close(source.fd)
@@ -139,7 +165,12 @@ def _mend_file(
     if "mode" in wanted:
         carrying.take_from_others(row.path)
     if "stale-cache" in wanted:
-        carrying.rebuild_cache(source)
+        # Of the log that is there now.
+        now = source_of(setup, row)
+        try:
+            carrying.rebuild_cache(now)
+        finally:
+            os.close(now.fd)
 
 
 def _repaired(
@@ -229,6 +260,9 @@ def _activities(setup: Setup, row: Listed, request: Request) -> Repaired | None:
 
 def _other(row: Listed, request: Request) -> Repaired:
     """A file that is no log: what is wrong with it as a file."""
+    check_readable(row)
+    if request.apply and row.kind == CACHE and "stale-cache" in request.wanted:
+        caches.drop(row.path)
     if request.apply and "mode" in request.wanted and any(found.code == "mode" for found in row.problems):
         carrying.take_from_others(row.path)
     return _plain(row, row.problems, request, 0, None)

@@ -93,6 +93,7 @@ class Setup(NamedTuple):
             if not self._known_format(fd):
                 if self.fsync():
                     directories.sync_parents(f"{root}/.memctl")
+                files.sweep(fd)
                 files.replace_at(fd, "format", fd, [b"%d\n" % FORMAT], fsync=False)
         finally:
             os.close(fd)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from memctl.core import names
 from memctl.core.names import Reference
 from memctl.errors import LockTimeout, MemctlError, NotFound
 from memctl.ops.source import Source, open_source, store_cache
-from memctl.store import census, directories, files, log
-from memctl.store.census import ACTIVITIES, LOG, Listed
+from memctl.store import census, directories, files, log, whole
+from memctl.store.census import ACTIVITIES, LOG, UNREAD, Listed
 from memctl.store.layout import user_cache_dir
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def listed(setup: Setup, arguments: Sequence[str]) -> list[Listed]:
     if not arguments:
         if not os.path.isdir(setup.layout.root):
             raise NotFound(f"no store {setup.layout.root}", hint="--root names another one")
-        return list(census.store(setup.layout))
+        return list(whole.rows(setup.layout))
     found: dict[str, Listed] = {}
     for argument in arguments:
         for row in _of_argument(setup, argument):
@@ -52,11 +53,8 @@ def _of_argument(setup: Setup, argument: str) -> Iterable[Listed]:
 
 
 def _of_conversation(setup: Setup, reference: Reference) -> list[Listed]:
-    try:
-        found = census.conversation(setup.layout, reference)
-    except FileNotFoundError:
-        found = []
-    if not any(row.kind != ACTIVITIES for row in found):
+    found = census.conversation(setup.layout, reference)
+    if not found:
         raise setup.missing(reference)
     return found
 
@@ -66,21 +64,42 @@ def _of_path(setup: Setup, argument: str) -> Iterable[Listed]:
         return [Listed(LOG, "-", "-", None, None, [])]
     path = os.path.expanduser(argument) if argument.startswith("~") else argument
     if os.path.isdir(path):
-        if os.path.realpath(path) == setup.layout.root:
-            return census.store(setup.layout)
-        return [row for below in census.below(path) for row in _of_file(setup, below)]
+        return _of_directory(setup, path)
     if not os.path.lexists(path):
         raise NotFound(f"no file {argument}", hint="a conversation is written USER/CONVERSATION")
     return _of_file(setup, path)
 
 
+def _of_directory(setup: Setup, path: str) -> Iterable[Listed]:
+    """The files below a directory; one of this store is looked at as such."""
+    layout = setup.layout
+    real = os.path.realpath(path)
+    own = os.path.realpath("/".join((layout.conversations_base, *layout.conversations_parts)))
+    if real == layout.root:
+        return whole.rows(layout)
+    if real == own:
+        return whole.conversations(layout)
+    if os.path.dirname(real) == own:
+        return census.directory(
+            layout.conversations_base, (*layout.conversations_parts, os.path.basename(real))
+        )
+    return [
+        row
+        for found in census.below(path)
+        for row in ([found] if found.kind == UNREAD else _of_file(setup, found.path))
+    ]
+
+
 def _of_file(setup: Setup, path: str) -> list[Listed]:
-    """A file; one of this store is its conversation."""
-    reference = census.reference_of(setup.layout, path)
-    if reference is not None and path.endswith(names.SUFFIX):
-        return census.conversation(setup.layout, reference)
-    kind = ACTIVITIES if path.endswith(names.ACTIVITIES_SUFFIX) else LOG
-    return [Listed(kind, path, path, None, None, [])]
+    """A file; one of this store is that of its conversation."""
+    is_activities = path.endswith(names.ACTIVITIES_SUFFIX)
+    reference = census.reference_of(setup.layout, path.removesuffix(".activities") if is_activities else path)
+    if reference is not None:
+        found = census.conversation(setup.layout, reference)
+        own = [row for row in found if row.kind == ACTIVITIES] if is_activities else found
+        if own:
+            return own
+    return [Listed(ACTIVITIES if is_activities else LOG, path, path, None, None, [])]
 
 
 def open_row(row: Listed) -> int:
@@ -115,19 +134,13 @@ def settled_size(setup: Setup, row: Listed, fd: int) -> tuple[int, bool]:
     if not size_bytes or os.pread(fd, 1, size_bytes - 1) == b"\n":
         return size_bytes, True
     settled = True
-    lock = None
-    if row.reference is not None and os.path.isdir(f"{setup.layout.root}/.memctl"):
-        lock = setup.lock(row.reference, "inspect")
-        try:
-            lock.__enter__()
-        except LockTimeout:
-            settled, lock = False, None
-        except (MemctlError, OSError):
-            # A store that cannot be written has no locks, and no writer of ours.
-            lock = None
-    try:
-        log.settled_tail(fd, setup.settle_s())
-        return os.fstat(fd).st_size, settled
-    finally:
-        if lock is not None:
-            lock.__exit__(None, None, None)
+    with ExitStack() as held:
+        if row.reference is not None and os.path.isdir(f"{setup.layout.root}/.memctl"):
+            try:
+                held.enter_context(setup.lock(row.reference, "inspect"))
+            except LockTimeout:
+                settled = False
+            except (MemctlError, OSError):
+                # A store that cannot be written has no locks, and no writer of ours.
+                pass
+        return log.settled_end(fd, setup.settle_s()), settled

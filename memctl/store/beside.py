@@ -7,11 +7,12 @@ LF. `FILE.bak` is the whole file of before; further ones are `FILE.2.bak`, `FILE
 from __future__ import annotations
 
 import os
+import stat
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core import jsonl
-from memctl.errors import BadInput
+from memctl.errors import BadInput, NotFound
 from memctl.store import directories, files, revision
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 QUARANTINE_END = ".quarantine"
 _BLOCK_BYTES = 1 << 20
 _NOTE_MAX_BYTES = 1 << 30
+#: A pipe with such a name is not waited for.
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class Section(NamedTuple):
@@ -30,32 +33,64 @@ class Section(NamedTuple):
     length: int
 
 
-def add_section(path: str, id: str, note: Iterable[bytes], taken: Iterable[bytes], *, fsync: bool) -> None:
-    """Add a repair to the quarantine of a file, durable on return; one that is there already stays.
+def add_section(path: str, id: str, note: Iterable[bytes], taken: Iterable[bytes], *, fsync: bool) -> int:
+    """Add a repair to the quarantine of a file, durable on return; how large that was without it.
 
-    The file is written anew beside itself, so that no section is ever half there.
+    The file is written anew beside itself, so that no section is ever half there. A section with this id,
+    of a process that was killed before it replaced the file, is written anew too.
     """
     target = path + QUARANTINE_END
-    old = os.open(target, os.O_RDONLY | os.O_CLOEXEC) if os.path.lexists(target) else -1
+    old = os.open(target, _FLAGS) if os.path.lexists(target) else -1
     try:
-        if old >= 0 and any(section.note.get("id") == id for section in _sections(old, target)):
-            return
-        _write(target, _joined(old, note, taken), fsync=fsync)
+        spans = [] if old < 0 else list(_spans_without(old, target, id))
+        _write(target, _joined(old, spans, note, taken), fsync=fsync)
+        return sum(end - start for start, end in spans)
     finally:
         if old >= 0:
             os.close(old)
 
 
-def _joined(old: int, note: Iterable[bytes], taken: Iterable[bytes]) -> Iterator[bytes]:
-    if old >= 0:
-        yield from _blocks(old, os.fstat(old).st_size)
+def take_section_back(path: str, size_bytes: int) -> None:
+    """Undo `add_section`, which answered `size_bytes`: what was set aside stayed where it was after all.
+
+    Nothing is written, so it is possible on a full disk too.
+    """
+    directory, name = os.path.split(path + QUARANTINE_END)
+    dir_fd = os.open(directory or ".", directories.FLAGS)
+    try:
+        if not size_bytes:
+            files.unlink(dir_fd, name)
+            return
+        fd = files.open_file(dir_fd, name, path + QUARANTINE_END, write=True)
+        try:
+            files.truncate(fd, size_bytes, fsync=False)
+        finally:
+            os.close(fd)
+    finally:
+        os.close(dir_fd)
+
+
+def _spans_without(fd: int, path: str, id: str) -> Iterator[tuple[int, int]]:
+    """Where the sections with other ids begin and end."""
+    begin = 0
+    for section in _sections(fd, path):
+        end = section.start + section.length + 1
+        if section.note.get("id") != id:
+            yield begin, end
+        begin = end
+
+
+def _joined(
+    old: int, spans: list[tuple[int, int]], note: Iterable[bytes], taken: Iterable[bytes]
+) -> Iterator[bytes]:
+    for start, end in spans:
+        yield from _blocks(old, end, start)
     yield from note
     yield from taken
     yield b"\n"
 
 
-def _blocks(fd: int, end: int) -> Iterator[bytes]:
-    position = 0
+def _blocks(fd: int, end: int, position: int = 0) -> Iterator[bytes]:
     while position < end and (block := os.pread(fd, min(_BLOCK_BYTES, end - position), position)):
         yield block
         position += len(block)
@@ -78,24 +113,72 @@ def write(path: str, chunks: Iterable[bytes], *, fsync: bool) -> None:
 
 def sections(path: str) -> list[Section]:
     """The repairs in a file of quarantine, the oldest first. Raises BadInput for what is no such file."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fd = os.open(path, _FLAGS)
     try:
         return list(_sections(fd, path))
     finally:
         os.close(fd)
 
 
+def kept(path: str, id: str | None) -> tuple[dict[str, Any], bytes]:
+    """The note and the bytes of a repair in a file of quarantine; of the newest without `id`.
+
+    Raises NotFound, or BadInput if the bytes are not what was kept.
+    """
+    from hashlib import sha256
+
+    fd = os.open(path, _FLAGS)
+    try:
+        found = [s for s in _sections(fd, path) if id is None or s.note.get("id") == id]
+        if not found:
+            import shlex
+
+            what = "no repair" if id is None else f"no repair with the id {id}"
+            raise NotFound(f"{what} in {path}", hint=f"memctl quarantine list {shlex.quote(path)}")
+        note, start, length = found[-1]
+        data = b"".join(_blocks(fd, start + length, start))
+    finally:
+        os.close(fd)
+    if note.get("sha256") != sha256(data).hexdigest():
+        raise BadInput(f"the bytes of {note.get('id')} in {path} are not those that its note was written for")
+    return note, data
+
+
+def remove_section(path: str, id: str, *, fsync: bool) -> None:
+    """Remove a repair from a file of quarantine; the file goes with its last one. Durable on return.
+
+    The file is written anew beside itself, so that the others are there at every moment.
+    """
+    fd = os.open(path, _FLAGS)
+    try:
+        spans = list(_spans_without(fd, path, id))
+        if spans:
+            _write(path, (block for start, end in spans for block in _blocks(fd, end, start)), fsync=fsync)
+            return
+    finally:
+        os.close(fd)
+    directory, name = os.path.split(path)
+    dir_fd = os.open(directory or ".", directories.FLAGS)
+    try:
+        files.unlink(dir_fd, name, fsync=fsync)
+    finally:
+        os.close(dir_fd)
+
+
 def _sections(fd: int, path: str) -> Iterator[Section]:
-    position, end = 0, os.fstat(fd).st_size
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        raise BadInput(f"{path} is not a file of quarantine")
+    position, end = 0, status.st_size
     while position < end:
         line = _line(fd, position)
         try:
             note = jsonl.exact(line.decode("utf-8"))
             start, length = position + len(line) + 1, int(note["length"])
-            ends = os.pread(fd, 1, start + length) == b"\n"
+            is_section = type(note["id"]) is str and length >= 0 and os.pread(fd, 1, start + length) == b"\n"
         except (ValueError, KeyError, TypeError):
-            ends = False
-        if not ends:
+            is_section = False
+        if not is_section:
             raise BadInput(f"{path} is not a file of quarantine, or is damaged at byte {position}")
         yield Section(note, start, length)
         position = start + length + 1
@@ -122,11 +205,12 @@ def backup_of(path: str, fd: int, end: int) -> str:
         if not os.path.lexists(name):
             return name
         try:
-            other = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            other = os.open(name, _FLAGS | os.O_NOFOLLOW)
         except OSError:
             continue
         try:
-            if os.fstat(other).st_size != end:
+            status = os.fstat(other)
+            if not stat.S_ISREG(status.st_mode) or status.st_size != end:
                 continue
             if size_bytes < 0:
                 size_bytes, digest = revision.digest(_blocks(fd, end))
@@ -137,7 +221,22 @@ def backup_of(path: str, fd: int, end: int) -> str:
     raise AssertionError("counting ends nowhere")
 
 
-def keep_backup(name: str, fd: int, end: int, *, fsync: bool) -> None:
-    """Copy the first `end` bytes of the open file to a backup, durable on return, mode 0600."""
-    if not os.path.lexists(name):
-        _write(name, _blocks(fd, end), fsync=fsync)
+def keep_backup(name: str, fd: int, end: int, *, fsync: bool) -> bool:
+    """Copy the first `end` bytes of the open file to a backup, durable on return, mode 0600.
+
+    False: it is there already (`backup_of`).
+    """
+    if os.path.lexists(name):
+        return False
+    _write(name, _blocks(fd, end), fsync=fsync)
+    return True
+
+
+def remove_backup(name: str) -> None:
+    """Undo `keep_backup`: the file stayed as it was after all."""
+    directory, base = os.path.split(name)
+    dir_fd = os.open(directory or ".", directories.FLAGS)
+    try:
+        files.unlink(dir_fd, base)
+    finally:
+        os.close(dir_fd)

@@ -1,4 +1,4 @@
-"""Census: the files of a store, a user or a directory, and what is wrong with them as files."""
+"""Census: the files of a conversation, a user or a directory, and what is wrong with them as files."""
 
 from __future__ import annotations
 
@@ -17,21 +17,8 @@ if TYPE_CHECKING:
     from memctl.core.names import Reference
     from memctl.store.layout import Layout
 
-LOG, ACTIVITIES, OTHER = "log", "activities", "other"
-#: What lies directly below the root of a store.
-_AT_ROOT = frozenset(
-    (
-        "memctl.toml",
-        "conversations",
-        "tiers",
-        "archive",
-        "quarantine",
-        "trash",
-        "forgotten",
-        "tenants",
-        ".memctl",
-    )
-)
+#: Kinds of files; an unread one is a directory whose files cannot be listed, a cache belongs to nothing.
+LOG, ACTIVITIES, OTHER, UNREAD, CACHE = "log", "activities", "other", "unread", "cache"
 _FOR_OTHERS = 0o007
 
 
@@ -50,81 +37,74 @@ class Listed(NamedTuple):
 
 
 def conversation(layout: Layout, reference: Reference) -> list[Listed]:
-    """The log of a conversation and its activities; none if neither is there."""
+    """The log of a conversation and its activities, or what stands in the way to them; none without a log."""
     place = layout.log(reference.user, reference.conversation or "")
-    wanted = {place.name, place.name.removesuffix(names.SUFFIX) + names.ACTIVITIES_SUFFIX}
-    return [
-        row for row in _of_directory(place.base, place.parts, wanted) if row.kind != OTHER or row.problems
-    ]
+    activities = place.name.removesuffix(names.SUFFIX) + names.ACTIVITIES_SUFFIX
+    try:
+        if row := in_the_way(place.base, place.parts):
+            return [row]
+        os.lstat(place.path)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    found = _of_directory(place.base, place.parts, {place.name, activities})
+    return [row for row in found if row.kind != OTHER or row.problems]
 
 
 def user(layout: Layout, name: str) -> list[Listed]:
-    """The files of a user; FileNotFoundError if there is no such user."""
+    """The files of a user, or what stands in the way to them; FileNotFoundError if there is no such user."""
     place = layout.log(name, "x")
-    return list(_of_directory(place.base, place.parts, None))
+    if row := in_the_way(place.base, place.parts):
+        return [row]
+    return list(directory(place.base, place.parts))
 
 
-def store(layout: Layout) -> Iterator[Listed]:
-    """All files of a store: conversations user by user, then what else is wrong in it."""
-    base, parts = layout.conversations_base, layout.conversations_parts
-    top = "/".join((base, *parts))
-    for name, status in _entries(base, parts):
-        path = f"{top}/{name}"
-        if stat.S_ISDIR(status.st_mode):
-            if not name.startswith("."):
-                yield from _of_directory(base, (*parts, name), None)
-        else:
-            yield _other(path, status)
-    yield from _elsewhere(layout)
+def in_the_way(base: str, parts: tuple[str, ...]) -> Listed | None:
+    """The first of some directories below `base` that is a link or no directory; none if all can be entered.
+
+    Raises FileNotFoundError if one is missing.
+    """
+    path = base
+    for part in parts:
+        path = f"{path}/{part}"
+        status = os.lstat(path)
+        if not stat.S_ISDIR(status.st_mode):
+            return other(path, status)
+    return None
 
 
-def _elsewhere(layout: Layout) -> Iterator[Listed]:
-    """What does not belong at the root, and permissions of others anywhere below it."""
-    own = "/".join((layout.conversations_base, *layout.conversations_parts))
-    for name, status in _entries(layout.root, ()):
-        path = f"{layout.root}/{name}"
-        if name not in _AT_ROOT or stat.S_ISLNK(status.st_mode):
-            yield _other(path, status)
-        elif name == "memctl.toml" or path == own:
-            if problems := _mode(status):
-                yield Listed(OTHER, path, path, None, None, problems)
-        elif name != "tenants":
-            yield from _open_to_others(path, status)
-
-
-def _open_to_others(path: str, status: os.stat_result) -> Iterator[Listed]:
-    if problems := _mode(status):
-        yield Listed(OTHER, path, path, None, None, problems)
-    if not stat.S_ISDIR(status.st_mode):
-        return
-    try:
-        found = sorted(os.scandir(path), key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in found:
-        try:
-            below = entry.stat(follow_symlinks=False)
-        except OSError:
-            continue
-        if not stat.S_ISLNK(below.st_mode):
-            yield from _open_to_others(entry.path, below)
+def directory(base: str, parts: tuple[str, ...]) -> Iterator[Listed]:
+    """All files of a user's directory."""
+    return _of_directory(base, parts, None)
 
 
 def _of_directory(base: str, parts: tuple[str, ...], wanted: set[str] | None) -> Iterator[Listed]:
     """The files of a user's directory, or those of them that are `wanted`."""
-    directory = "/".join((base, *parts))
+    path = "/".join((base, *parts))
     owner = names.decode(parts[-1]) if parts else None
-    if wanted is None:
-        problems = _mode(os.stat(directory))
-        if owner is None:
-            problems.append(problem("odd-name", detail=f"no user is written {parts[-1]}"))
-        if problems:
-            yield Listed(OTHER, directory, directory, None, None, problems)
-    found = _entries(base, parts)
+    try:
+        if wanted is None:
+            problems = open_to_others(os.lstat(path))
+            if owner is None:
+                problems.append(problem("odd-name", detail=f"no user is written {parts[-1]}"))
+            if problems:
+                yield Listed(OTHER, path, path, None, None, problems)
+        found = entries(base, parts)
+    except FileNotFoundError:
+        # It was removed meanwhile.
+        return
+    except PermissionError:
+        yield Listed(UNREAD, path, path, None, None, [])
+        return
     present = {name for name, status in found}
     for name, status in found:
         if wanted is None or name in wanted:
             yield _of_user(base, parts, owner, name, status, present)
+
+
+def check_readable(row: Listed) -> None:
+    """Raise PermissionError for a directory whose files could not be listed."""
+    if row.kind == UNREAD:
+        os.listdir(row.path)
 
 
 def _of_user(
@@ -142,8 +122,8 @@ def _of_user(
     elif name.endswith(names.ACTIVITIES_SUFFIX) and name.removesuffix(".activities") in present:
         kind = ACTIVITIES
     if kind == OTHER or not stat.S_ISREG(status.st_mode):
-        return _other(place.path, status)
-    problems = _mode(status)
+        return other(place.path, status)
+    problems = open_to_others(status)
     stem = name.removesuffix(".activities").removesuffix(names.SUFFIX)
     conversation = names.decode(stem)
     reference = None
@@ -155,12 +135,15 @@ def _of_user(
     return Listed(kind, shown, place.path, reference, place, problems)
 
 
-def _other(path: str, status: os.stat_result) -> Listed:
+def other(path: str, status: os.stat_result) -> Listed:
+    """What belongs to nothing: a link, or a stray."""
     if stat.S_ISLNK(status.st_mode):
         return Listed(OTHER, path, path, None, None, [problem("symlink", detail=_link(path))])
     what = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
     detail = os.path.basename(path) if stat.S_ISREG(status.st_mode) else f"{os.path.basename(path)}, {what}"
-    return Listed(OTHER, path, path, None, None, [problem("stray-file", detail=detail), *_mode(status)])
+    return Listed(
+        OTHER, path, path, None, None, [problem("stray-file", detail=detail), *open_to_others(status)]
+    )
 
 
 def _link(path: str) -> str:
@@ -170,13 +153,14 @@ def _link(path: str) -> str:
         return ""
 
 
-def _mode(status: os.stat_result) -> list[Problem]:
+def open_to_others(status: os.stat_result) -> list[Problem]:
+    """The problem of a file or directory on which others have a permission."""
     if not stat.S_IMODE(status.st_mode) & _FOR_OTHERS:
         return []
     return [problem("mode", detail=f"{stat.S_IMODE(status.st_mode):04o}")]
 
 
-def _entries(base: str, parts: tuple[str, ...]) -> list[tuple[str, os.stat_result]]:
+def entries(base: str, parts: tuple[str, ...]) -> list[tuple[str, os.stat_result]]:
     """The names in a directory with their status, in order; no link is followed on the way."""
     dir_fd = directories.open_at(base, parts)
     try:
@@ -191,14 +175,33 @@ def _entries(base: str, parts: tuple[str, ...]) -> list[tuple[str, os.stat_resul
         os.close(dir_fd)
 
 
-def below(directory: str) -> Iterator[str]:
-    """The paths of the files below a directory that are named as logs are; links are not followed."""
-    for path, folders, found in os.walk(directory):
+def below(folder: str) -> Iterator[Listed]:
+    """The logs below a directory outside of the store, with their activities; links are not followed."""
+    unread: list[str] = []
+
+    def note(error: OSError) -> None:
+        unread.append(str(error.filename))
+
+    for path, folders, found in os.walk(folder, onerror=note):
         folders.sort()
+        if ".memctl" in folders:
+            # A store: what is beside its conversations are no logs.
+            folders[:] = [name for name in folders if name in ("conversations", "tenants")]
+        present = set(found)
         for name in sorted(found):
             full = os.path.join(path, name)
-            if name.endswith(names.SUFFIX) and not os.path.islink(full):
-                yield full
+            kind = LOG if name.endswith(names.SUFFIX) else ACTIVITIES
+            if kind == ACTIVITIES and not (
+                name.endswith(names.ACTIVITIES_SUFFIX) and name.removesuffix(".activities") in present
+            ):
+                continue
+            try:
+                is_file = stat.S_ISREG(os.lstat(full).st_mode)
+            except OSError:
+                continue
+            if is_file:
+                yield Listed(kind, full, full, None, None, [])
+    yield from (Listed(UNREAD, path, path, None, None, []) for path in unread)
 
 
 def reference_of(layout: Layout, path: str) -> Reference | None:

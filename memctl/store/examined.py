@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from memctl.core import covers, splice
 from memctl.core.edits import Edit
-from memctl.store import log
 from memctl.store.repaired import Repaired, Stored
+from memctl.store.scanning import scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ class Examined:
         self.examination = examination
         self.rewritten = 0
         feed = self.examination.feed
-        for number, line in enumerate(log.scan(fd, 0, end)):
+        for number, line in enumerate(scan(fd, 0, end, join_blank=True)):
             feed(*line)
             if progress is not None and not number % _PROGRESS_LINES:
                 progress(line.offset, end)
@@ -79,8 +79,8 @@ class Examined:
                 ):
                     found = True
                     self.examination.findings.note_summary_found(summary.line)
-                if found:
-                    line = new.line(own)
+                if found and spot.start >= 0:
+                    line = new.text(own)
                     text = splice.with_covers(line, covers.stating(own, wanted, new.lines))
                     if text != line:
                         new.put(own, text)

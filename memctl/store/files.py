@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import time
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from typing import TYPE_CHECKING
 
@@ -16,14 +15,12 @@ from memctl.errors import AccessDenied, AlreadyExists, StorageError
 from memctl.store import directories, disk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 #: One write call moves at most 2 GiB on Linux; longer input goes in several writes of whole lines.
 WRITE_MAX_BYTES = 1 << 30
 #: How the names of files begin that are not finished yet.
 _TMP_START = ".memctl"
-#: Between its making and its lock a file is nobody's.
-_SWEPT_AFTER_S = 1
 
 
 def open_file(dir_fd: int, name: str, path: str, *, write: bool = False, append: bool = False) -> int:
@@ -144,22 +141,30 @@ def truncate(fd: int, size_bytes: int, *, fsync: bool) -> None:
         disk.fsync(fd)
 
 
-def replace_at(dir_fd: int, name: str, tmp_fd: int, chunks: Iterable[bytes], *, fsync: bool = True) -> None:
+def replace_at(
+    dir_fd: int,
+    name: str,
+    tmp_fd: int,
+    chunks: Iterable[bytes],
+    *,
+    fsync: bool = True,
+    check: Callable[[], None] | None = None,
+) -> None:
     """Write a new file in the directory `tmp_fd` and rename it to `name` in `dir_fd`.
 
     An existing file's mode, owner and group are kept, or AccessDenied is raised and nothing changes. Both
-    directories lie on one file system. With `fsync`, file and entry are durable on return.
+    directories lie on one file system. `check` is called right before the rename; what it raises leaves
+    everything as it was. With `fsync`, file and entry are durable on return.
     """
-    tmp = f"{_TMP_START}-{os.getpid()}-{os.urandom(6).hex()}"
-    fd = create_file(tmp_fd, tmp)
+    fd, tmp = _create_unfinished(tmp_fd)
     try:
-        # Held until it is closed: `sweep` takes a file that nobody holds for one of a killed process.
-        flock(fd, LOCK_SH | LOCK_NB)
         for chunk in chunks:
             write_all(fd, chunk)
         _keep_ownership(dir_fd, name, fd)
         if fsync:
             disk.fsync(fd)
+        if check is not None:
+            check()
         disk.rename(tmp, name, src_dir_fd=tmp_fd, dst_dir_fd=dir_fd)
     except BaseException:
         try:
@@ -173,8 +178,27 @@ def replace_at(dir_fd: int, name: str, tmp_fd: int, chunks: Iterable[bytes], *, 
         disk.fsync(dir_fd)
 
 
+def _create_unfinished(dir_fd: int) -> tuple[int, str]:
+    """A new file and its name, held until it is closed: `sweep` removes those that nobody holds."""
+    while True:
+        name = f"{_TMP_START}-{os.getpid()}-{os.urandom(6).hex()}"
+        fd = create_file(dir_fd, name)
+        try:
+            flock(fd, LOCK_SH | LOCK_NB)
+            is_ours = os.fstat(fd).st_nlink > 0
+        except BlockingIOError:
+            is_ours = False
+        except OSError:
+            # A file system without locks: `sweep` gets none there either, and removes nothing.
+            is_ours = True
+        if is_ours:
+            return fd, name
+        # Between its making and its lock nobody held it: it is being removed.
+        os.close(fd)
+
+
 def sweep(dir_fd: int) -> None:
-    """Remove the unfinished files that killed processes left in a directory for temporary files."""
+    """Remove the unfinished files that killed processes left in a directory."""
     for name in os.listdir(dir_fd):
         start, _, rest = name.partition("-")
         process, _, random = rest.partition("-")
@@ -186,8 +210,7 @@ def sweep(dir_fd: int) -> None:
             continue
         try:
             flock(fd, LOCK_EX | LOCK_NB)
-            if time.time() - os.fstat(fd).st_mtime > _SWEPT_AFTER_S:
-                disk.unlink(name, dir_fd=dir_fd)
+            disk.unlink(name, dir_fd=dir_fd)
         except OSError:
             continue
         finally:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.core import marker
 from memctl.core.lines import read_line
-from memctl.store import caches, log
+from memctl.store import caches
+from memctl.store.scanning import scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -82,7 +83,7 @@ class IdCache:
         numbers = {count * part // _SAMPLES for part in range(_SAMPLES)} | {count - 1}
         for number in sorted(numbers):
             _, offset, line_crc, _ = self._entry(number)
-            line = next(log.scan(self._log, offset, os.fstat(self._log).st_size), None)
+            line = next(scan(self._log, offset, os.fstat(self._log).st_size), None)
             if line is None or not line.terminated or zlib.crc32(line.data) != line_crc:
                 return False
             self._end = offset + line.size_bytes
@@ -104,7 +105,7 @@ class IdCache:
         """Take in the lines up to the offset `end`, which lies behind a LF."""
         batch = bytearray()
         last: tuple[int, int] | None = None
-        for line in log.scan(self._log, self._end, end):
+        for line in scan(self._log, self._end, end):
             if not line.terminated:
                 break
             crc = zlib.crc32(line.data)
@@ -174,7 +175,7 @@ class IdCache:
                     at = block.find(needle, at + 1)
 
     def _messages_at(self, offset: int) -> Iterator[dict[str, Any]]:
-        line = next(log.scan(self._log, offset, os.fstat(self._log).st_size), None)
+        line = next(scan(self._log, offset, os.fstat(self._log).st_size), None)
         if line is not None:
             yield from (piece.message for piece in read_line(line.data) if piece.message is not None)
 

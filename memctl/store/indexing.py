@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from memctl.core import covers, turns
 from memctl.core.lines import read_line
-from memctl.store import log
 from memctl.store.entries import NOTHING, Entry, log_crc
+from memctl.store.scanning import scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from memctl.core.lines import Piece
     from memctl.store.entries import Entries
+    from memctl.store.scanning import Line
 
 #: After so many new entries `checkpoint` is called: they can be saved and leave memory.
 BATCH_ENTRIES = 4096
@@ -26,18 +27,21 @@ def take_in(entries: Entries, end: int, checkpoint: Callable[[int], None]) -> No
     entry = entries.last() if len(entries) else NOTHING
     reader = _resume(entries, entry)
     number, crc = entry.line, entry.crc
-    for line in log.scan(entries.log, entry.end, end):
-        number += 1
+    # Blank lines that follow one another are one entry, that of the last.
+    for line in scan(entries.log, entry.end, end, join_blank=True):
+        number += 1 + line.data.count(b"\n")
         crc = _crc_behind(entries.log, line, crc)
-        for piece in read_line(line.data, terminated=line.terminated):
+        pieces = read_line(line.data, terminated=line.terminated)
+        first = len(entries)
+        for piece in pieces:
             place = (line.offset + line.size_bytes, crc, number)
-            entry = _next(entries, entry, place, piece, reader.feed(piece))
+            entry = _next(entries, entry, place, piece, reader.feed(piece), pieces, first)
             entries.add(entry)
         if entries.unsaved >= BATCH_ENTRIES:
             checkpoint(entry.end)
 
 
-def _crc_behind(fd: int, line: log.Line, crc: int) -> int:
+def _crc_behind(fd: int, line: Line, crc: int) -> int:
     if len(line.data) + line.terminated < line.size_bytes:
         return log_crc(fd, line.offset, line.offset + line.size_bytes, crc)
     crc = zlib.crc32(line.data, crc)
@@ -56,14 +60,21 @@ def _resume(entries: Entries, last: Entry) -> turns.Reader:
 
 
 def _next(
-    entries: Entries, previous: Entry, place: tuple[int, int, int], piece: Piece, mark: turns.Mark
+    entries: Entries,
+    previous: Entry,
+    place: tuple[int, int, int],
+    piece: Piece,
+    mark: turns.Mark,
+    line: Sequence[Piece],
+    first: int,
 ) -> Entry:
+    """The entry of a piece; `line` are all pieces of its line, `first` is the entry of the first of them."""
     flags, code, role = mark
     number = len(entries)
     sent, clean = _sent(entries, previous, flags)
     summary, frontier = previous.summary, previous.frontier
     if flags & turns.SUMMARY:
-        frontier = _frontier(entries, piece, previous)
+        frontier = _frontier(entries, piece, previous, line, first)
         summary = number + 1
     marked = bool(flags & (turns.LEFT | turns.MENDED)) + bool(flags & turns.BROKE)
     return Entry(
@@ -96,7 +107,9 @@ def _sent(entries: Entries, previous: Entry, flags: int) -> tuple[int, int]:
     return previous.sent + size, previous.clean + (0 if spoilt else size)
 
 
-def _frontier(entries: Entries, piece: Piece, previous: Entry) -> int:
+def _frontier(
+    entries: Entries, piece: Piece, previous: Entry, pieces: Sequence[Piece], first_of_line: int
+) -> int:
     """The first entry that a summary does not cover."""
     hidden = entries[previous.frontier - 1].messages if previous.frontier else 0
 
@@ -107,7 +120,10 @@ def _frontier(entries: Entries, piece: Piece, previous: Entry) -> int:
         if message not in recent:
             if len(recent) > _RECENT_LINES:
                 del recent[next(iter(recent))]
-            recent[message] = entries.stored(entries.entry_of(message))
+            number = entries.entry_of(message)
+            # A line that has not all its entries yet cannot be asked for them.
+            own = number - first_of_line
+            recent[message] = pieces[own].stored if own >= 0 else entries.stored(number)
         return recent[message]
 
     def lines(first: int, end: int) -> Sequence[bytes]:

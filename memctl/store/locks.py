@@ -109,6 +109,29 @@ class Lock:
         return f"process {pid} ({command.strip()}) holds its lock since {since}"
 
 
+def hold_file(fd: int, what: str, *, timeout_s: float) -> None:
+    """Hold an open file outside of any store until it is closed; raises LockTimeout.
+
+    Only callers of this wait for each other; on a file system without such locks nobody does.
+    """
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            flock(fd, LOCK_EX | LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise LockTimeout(
+                    f"{what} is busy: another process rewrites it; waited {timeout_s:g} s",
+                    hint="wait for it, or give --lock-timeout SECONDS before the command",
+                ) from None
+        except OSError:
+            return
+        time.sleep(POLL_S)
+
+
 def _lives(pid: int) -> bool:
     try:
         os.kill(pid, 0)

@@ -10,7 +10,7 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from memctl.core import jsonl, names
+from memctl.core import names
 from memctl.core.lines import read_line
 from memctl.errors import AccessDenied, BadName, NotFound
 from memctl.store import directories, files
@@ -22,18 +22,6 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 1 << 18
 _SETTLE_POLL_S = 0.002
-
-
-class Line(NamedTuple):
-    """A stored line: where it begins, its size with LF, its bytes without LF, whether it has one.
-
-    Of a line beyond `jsonl.LINE_MAX_BYTES` only the beginning is kept, one byte more than that.
-    """
-
-    offset: int
-    size_bytes: int
-    data: bytes
-    terminated: bool
 
 
 class Tail(NamedTuple):
@@ -133,34 +121,6 @@ def _variants(name: str) -> list[str]:
 # -- reading --------------------------------------------------------------------------------------------
 
 
-def scan(fd: int, start: int, end: int) -> Iterator[Line]:
-    """The lines between two offsets; the last one may lack its LF.
-
-    A line over several blocks is read once more, whole: the largest line is then held once, not in parts too.
-    """
-    offset = position = start
-    while position < end:
-        block = os.pread(fd, min(BLOCK_BYTES, end - position), position)
-        if not block:
-            break
-        lines = block.split(b"\n")
-        if offset < position and len(lines) > 1:
-            size_bytes = position - offset + len(lines.pop(0)) + 1
-            yield _whole_line(fd, offset, size_bytes, True)
-            offset += size_bytes
-        position += len(block)
-        for data in lines[:-1]:
-            yield Line(offset, len(data) + 1, data, True)
-            offset += len(data) + 1
-    if offset < position:
-        yield _whole_line(fd, offset, position - offset, False)
-
-
-def _whole_line(fd: int, offset: int, size_bytes: int, terminated: bool) -> Line:
-    size = min(size_bytes - terminated, jsonl.LINE_MAX_BYTES + 1)
-    return Line(offset, size_bytes, os.pread(fd, size, offset), terminated)
-
-
 def last_newline(fd: int, size_bytes: int) -> int:
     """The offset behind the last LF of the first `size_bytes` bytes; 0 if there is none."""
     end = size_bytes
@@ -196,25 +156,52 @@ def settled_tail(fd: int, settle_s: float) -> Tail | None:
     Called under the log lock. Another program may be about to write the LF: then there is no tail in the end.
     """
     status = os.fstat(fd)
-    deadline = 0.0
+    stillness = _Stillness(settle_s)
     while status.st_size and os.pread(fd, 1, status.st_size - 1) != b"\n":
-        age_s = time.time() - max(status.st_mtime, status.st_ctime)
-        now = time.monotonic()
-        if not deadline:
-            # A time in the future says nothing about age: then only what is seen here counts.
-            deadline = now + (settle_s - min(age_s, settle_s) if age_s >= 0 else settle_s)
-        if now >= deadline:
+        if stillness.lasts(status):
             return _tail(fd, status.st_size)
         time.sleep(_SETTLE_POLL_S)
-        seen = os.fstat(fd)
-        if (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns) != (
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_ctime_ns,
-        ):
-            status = seen
-            deadline = 0.0
+        status = os.fstat(fd)
     return None
+
+
+def settled_end(fd: int, settle_s: float) -> int:
+    """Where the log ends for one who only looks: with its last LF, or with a tail that stands still.
+
+    What another program has begun to write when the LF of its line before was seen is not part of it.
+    """
+    status = os.fstat(fd)
+    size_bytes, begun = status.st_size, last_newline(fd, status.st_size)
+    stillness = _Stillness(settle_s)
+    while size_bytes > begun and not stillness.lasts(status):
+        time.sleep(_SETTLE_POLL_S)
+        status = os.fstat(fd)
+        if status.st_size != size_bytes:
+            size_bytes, before = status.st_size, begun
+            begun = last_newline(fd, size_bytes)
+            if begun > before:
+                return begun
+    return size_bytes
+
+
+class _Stillness:
+    """Whether a file's size and times have stood still for a while."""
+
+    def __init__(self, settle_s: float) -> None:
+        self._settle_s = settle_s
+        self._seen: tuple[int, int, int] | None = None
+        self._deadline = 0.0
+
+    def lasts(self, status: os.stat_result) -> bool:
+        """Whether the status has been this one for long enough; told each status that is seen."""
+        now = time.monotonic()
+        seen = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        if seen != self._seen:
+            self._seen = seen
+            age_s = time.time() - max(status.st_mtime, status.st_ctime)
+            # A time in the future says nothing about age: then only what is seen here counts.
+            self._deadline = now + self._settle_s - (min(age_s, self._settle_s) if age_s >= 0 else 0.0)
+        return now >= self._deadline
 
 
 def _tail(fd: int, size_bytes: int) -> Tail:

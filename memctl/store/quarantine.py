@@ -8,16 +8,30 @@ from __future__ import annotations
 
 import os
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core import jsonl, names
-from memctl.errors import AccessDenied, AlreadyExists, NotFound
+from memctl.errors import AccessDenied, AlreadyExists, BadInput, NotFound
 from memctl.store import directories, files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from memctl.store.layout import Layout
+
+#: Behind this text in a note come the edits, which can be millions; no value of a note contains it.
+_PIECES = b',"pieces":['
+_BLOCK_BYTES = 1 << 16
+#: The facts of a note are short.
+_FACTS_MAX_BYTES = 1 << 24
+
+
+class Item(NamedTuple):
+    """An item: the user whose quarantine it is in, its whole note, its bytes."""
+
+    user: str
+    note: dict[str, Any]
+    data: bytes
 
 
 def put(layout: Layout, user: str, data: bytes, note: dict[str, Any], *, stamp: str, fsync: bool) -> str:
@@ -59,6 +73,7 @@ def put_edits(
     try:
         tmp_fd = directories.open_at(layout.root, (".memctl", "tmp"), create=True, fsync=fsync)
         try:
+            files.sweep(tmp_fd)
             files.replace_at(dir_fd, f"{id}.bytes", tmp_fd, taken, fsync=fsync)
             files.replace_at(dir_fd, f"{id}.json", tmp_fd, note, fsync=fsync)
         finally:
@@ -69,25 +84,38 @@ def put_edits(
         directories.sync_chain(layout.root, below[:-1])
 
 
-def take_back(layout: Layout, user: str, id: str) -> None:
-    """Remove an item whose bytes stayed where they were after all."""
+def is_kept(layout: Layout, user: str, id: str) -> bool:
+    """Whether the user has an item with this id."""
+    try:
+        dir_fd = directories.open_at(layout.root, layout.quarantine(user))
+    except FileNotFoundError:
+        return False
+    try:
+        return files.is_file(dir_fd, f"{id}.bytes")
+    finally:
+        os.close(dir_fd)
+
+
+def take_back(layout: Layout, user: str, id: str, *, fsync: bool = False) -> None:
+    """Remove an item whose bytes stayed where they were after all, or are there again."""
     dir_fd = directories.open_at(layout.root, layout.quarantine(user))
     try:
-        for name in (f"{id}.json", f"{id}.bytes"):
-            files.unlink(dir_fd, name)
+        # What makes an item are its bytes: a note alone is not listed.
+        for name in (f"{id}.bytes", f"{id}.json"):
+            files.unlink(dir_fd, name, fsync=fsync)
     finally:
         os.close(dir_fd)
 
 
 def items(layout: Layout) -> list[dict[str, Any]]:
-    """The notes of all items, oldest first, each with `user`."""
+    """The notes of all items without their `pieces`, oldest first, each with `user`."""
     found = [
-        {"user": user, **_note(dir_fd, name.removesuffix(".bytes"))}
+        {"user": user, **_facts(dir_fd, name.removesuffix(".bytes"))}
         for user, dir_fd in _directories(layout)
         for name in os.listdir(dir_fd)
         if name.endswith(".bytes")
     ]
-    return sorted(found, key=lambda note: str(note["id"]))
+    return sorted(found, key=lambda note: (str(note.get("time", "")), str(note["id"])))
 
 
 def _directories(layout: Layout) -> Iterator[tuple[str, int]]:
@@ -112,22 +140,74 @@ def users(root: str, folder: str) -> list[str]:
     return [name for entry in entries if (name := names.decode(entry)) is not None]
 
 
-def _note(dir_fd: int, id: str) -> dict[str, Any]:
-    """A note; an item whose note is missing, or cannot be read, is still named."""
+def _facts(dir_fd: int, id: str) -> dict[str, Any]:
+    """A note but for its pieces; an item whose note is missing, or cannot be read, is still named."""
     try:
         with open(files.open_file(dir_fd, f"{id}.json", id), "rb") as file:
-            note = jsonl.exact(file.read().decode())
-        if isinstance(note, dict):
-            return {**note, "id": id}
+            data = b""
+            while len(data) < _FACTS_MAX_BYTES and (block := file.read(_BLOCK_BYTES)):
+                # The text may lie across two blocks.
+                end = (data := data + block).find(_PIECES, max(0, len(data) - len(block) - len(_PIECES)))
+                if end >= 0:
+                    data = data[:end] + b"}"
+                    break
+        return _parsed(data, id)
     except (OSError, ValueError, AccessDenied):
-        pass
-    return {"id": id, "reason": "the note is missing or cannot be read"}
+        return {"id": id, "reason": "the note is missing or cannot be read"}
+
+
+def _parsed(data: bytes, id: str) -> dict[str, Any]:
+    note = jsonl.exact(data.decode("utf-8"))
+    if type(note) is not dict:
+        raise ValueError("it is no JSON object")
+    return {**note, "id": id}
 
 
 def read(layout: Layout, id: str) -> bytes:
     """The bytes of an item. Raises NotFound."""
     for _, dir_fd in _directories(layout):
         if f"{id}.bytes" in os.listdir(dir_fd):
-            with open(files.open_file(dir_fd, f"{id}.bytes", id), "rb") as file:
-                return file.read()
-    raise NotFound(f"nothing with the id {id} in quarantine", hint="memctl quarantine list")
+            return _content(dir_fd, f"{id}.bytes")
+    raise _missing(id)
+
+
+def note(layout: Layout, id: str) -> dict[str, Any]:
+    """The whole note of an item, with `user`, as far as it can be read. Raises NotFound."""
+    for user, dir_fd in _directories(layout):
+        if f"{id}.bytes" in os.listdir(dir_fd):
+            try:
+                return {"user": user, **_parsed(_content(dir_fd, f"{id}.json"), id)}
+            except (OSError, ValueError, AccessDenied):
+                return {"user": user, **_facts(dir_fd, id)}
+    raise _missing(id)
+
+
+def find(layout: Layout, id: str) -> Item:
+    """An item with its whole note. Raises NotFound, or BadInput if note or bytes are not what was kept."""
+    from hashlib import sha256
+
+    for user, dir_fd in _directories(layout):
+        if f"{id}.bytes" not in os.listdir(dir_fd):
+            continue
+        data = _content(dir_fd, f"{id}.bytes")
+        hint = f"memctl quarantine show {id}"
+        try:
+            note = _parsed(_content(dir_fd, f"{id}.json"), id)
+        except FileNotFoundError:
+            raise BadInput(f"the note of {id} is missing; its bytes are still there", hint=hint) from None
+        except ValueError as error:
+            message = f"the note of {id} is damaged ({error}); its bytes are still there"
+            raise BadInput(message, hint=hint) from None
+        if note.get("sha256") != sha256(data).hexdigest():
+            raise BadInput(f"the bytes of {id} are not those that its note was written for", hint=hint)
+        return Item(user, note, data)
+    raise _missing(id)
+
+
+def _content(dir_fd: int, name: str) -> bytes:
+    with open(files.open_file(dir_fd, name, name), "rb") as file:
+        return file.read()
+
+
+def _missing(id: str) -> NotFound:
+    return NotFound(f"nothing with the id {id} in quarantine", hint="memctl quarantine list")

@@ -95,13 +95,13 @@ class Repaired:
     #: How many messages are in front of a boundary now; what is added to a covered group is covered.
     boundary_of = place_of
 
-    def put(self, place: int, line: bytes) -> None:
-        """Let a message have another line than the plan says."""
+    def put(self, place: int, text: bytes) -> None:
+        """Let a message be written otherwise than the plan says."""
         near = range(place + 1, min(len(self), place + covers.FINGERPRINT_LINES) + 1)
         if self._places is not None:
             for at in near:
                 self._places[self._fingerprint(at)].remove(at)
-        self._put[place] = line
+        self._put[place] = read_line(text)[0].stored
         if self._places is not None:
             for at in near:
                 insort(self._places.setdefault(self._fingerprint(at), []), at)
@@ -116,8 +116,17 @@ class Repaired:
         number = bisect_left(self._added, place)
         if number < len(self._added) and self._added[number] == place:
             return self._texts[number]
-        rank = place - number
-        return self._mended(rank + bisect_right(self._stay, rank))
+        text, piece = self._mended(self._number_of(place))
+        pieces = read_line(text)
+        return pieces[piece if len(pieces) > 1 else 0].stored
+
+    def text(self, place: int) -> bytes:
+        """What will stand where a message stands that was there before, a CR at its end and all."""
+        return self._mended(self._number_of(place))[0]
+
+    def _number_of(self, place: int) -> int:
+        rank = place - bisect_left(self._added, place)
+        return rank + bisect_right(self._stay, rank)
 
     def lines(self, first: int, end: int) -> list[bytes]:
         """The bytes of the messages `first` to `end`, `end` excluded."""
@@ -129,12 +138,13 @@ class Repaired:
             self._places = covers.all_places(map(self.line, range(len(self))))
         return self._places
 
-    def _mended(self, message: int) -> bytes:
+    def _mended(self, message: int) -> tuple[bytes, int]:
+        """What will stand in a message's place, and which of its pieces the message is, if it has several."""
         raw = self._old.raw(message)
         looked = look(raw)
         piece = self._old.piece(message)
         if not looked.faults:
-            return looked.pieces[piece].stored
+            return raw, piece
         first = message - sum(before.message is not None for before in looked.pieces[:piece])
         kept = []
         for part in looked.pieces:
@@ -142,8 +152,7 @@ class Repaired:
             first += part.message is not None
         tile = mend(raw, looked, self._wanted, kept).tiles[piece]
         assert tile is not None
-        pieces = read_line(raw[tile.start : tile.end] if tile.text is None else tile.text)
-        return pieces[piece if len(pieces) > 1 else 0].stored
+        return raw[tile.start : tile.end] if tile.text is None else tile.text, piece
 
     def _is_gone(self, message: int) -> bool:
         at = bisect_left(self._gone, message)

@@ -79,10 +79,15 @@ class Totals:
         kept = index.saved if len(index) - index.saved <= _FIRST_STEP else len(index)
         self.base = self.end = max(index.before(kept).start - 1, 0)
         self._base_total = Total(0, 0, 0)
-        if path is not None and index.path is not None:
-            self._open(path)
-        if self.end < len(index):
-            self._extend()
+        try:
+            if path is not None and index.path is not None:
+                self._open(path)
+            if self.end < len(index):
+                self._extend()
+        except BaseException:
+            # `weigh` may refuse; the lock on the kept totals must not outlive this.
+            self.close()
+            raise
 
     # -- access -------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -46,3 +47,22 @@ def split(data: bytes) -> list[bytes]:
     lines = [line + b"\n" for line in data.split(b"\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
+
+
+def pairs(rows: list[dict[str, Any]]) -> list[tuple[str, int]]:
+    return [(row["code"], row["line"]) for row in rows]
+
+
+def report_of(done: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
+    """The one JSON value on standard output; nothing is said beside it."""
+    assert (b"", 1) == (done.stderr, done.stdout.count(b"\n"))
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+def repaired(memctl: Run, file: str, *options: str) -> tuple[int, dict[str, Any], dict[str, Any]]:
+    """`repair FILE OPTIONS --json`: the exit code, the report, its one target."""
+    done = memctl("repair", file, *options, "--json")
+    report = report_of(done)
+    (target,) = report["targets"]
+    return done.returncode, report, target

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from memctl import errors
 from memctl.cli import cmd_help, shapes
 from memctl.cli.catalogue import COMMANDS
+from memctl.core.finding import CODES
+from memctl.core.problems import TABLE
 from memctl.settings import SETTINGS
 from tests.conftest import Memctl
 
@@ -131,9 +134,26 @@ def test_shape_of_errors(memctl: Memctl) -> None:
     assert rows == list(error["error"])
 
 
-def test_each_code_is_explained() -> None:
-    """The manual's page `codes` has every word by which a line is named."""
-    from memctl.core.finding import CODES
+def test_codes_page_is_the_table() -> None:
+    """The manual's page `codes` says of every code how bad it is, what it means, and what repair does."""
+    page = cmd_help.page("codes")
+    told = [line.partition("  (")[0] for line in page.splitlines() if re.match(r"[a-z0-9-]+  \(", line)]
+    assert list(TABLE) == told
+    for code, row in TABLE.items():
+        entry = page.partition(f"\n{code}  (")[2].partition("\n\n")[0]
+        first, what, about = entry.splitlines()
+        assert (f"{row.severity}, milder: {row.also})" if row.also else f"{row.severity})") == first
+        assert row.what == what.strip()
+        assert (f"repair: {row.remedy}" if row.remedy else f"left: {row.why}") == about.strip()
 
-    page = (Path(__file__).parents[2] / "memctl" / "manual" / "codes.md").read_text(encoding="utf-8")
-    assert [] == [code for code in CODES if code and f"`{code}`" not in page]
+
+@pytest.mark.parametrize("command", ["inspect", "repair"])
+def test_codes_are_found_from_the_commands(memctl: Memctl, command: str) -> None:
+    """The help of the commands that name problems leads to the page that explains them."""
+    assert b"memctl help codes" in memctl(command, "--help").stdout
+
+
+def test_the_manual_says_what_windows_do_with_damage() -> None:
+    """Each code by which a cache marks a line is in the page's section on windows."""
+    section = cmd_help.page("codes").partition("## In a window")[2].partition("\n## ")[0]
+    assert set(CODES) - {""} == set(re.findall(r"`([a-z0-9-]+-[a-z0-9-]+|bom|crlf)`", section))

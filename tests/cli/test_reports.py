@@ -21,6 +21,8 @@ REPORTS: dict[str, tuple[str, ...]] = {
     "drop --json": ("drop", "alice/trip", "q1", "--json"),
     "delete --json": ("delete", "alice/trip", "--json"),
     "trash restore --json": ("trash", "restore", "alice/gone", "--json"),
+    "inspect --json": ("inspect", "--probe", "--json"),
+    "repair --json": ("repair", "--json"),
     "rebuild-index --json": ("rebuild-index", "--json"),
     "config --json": ("config", "--json"),
     "config --init --json": ("config", "--init", "--json"),
@@ -48,22 +50,30 @@ OTHERS = [
 ]
 
 
-def check(shape: str, value: dict[str, Any]) -> None:
-    """The value has the keys of the shape, in order; inner objects too, where there are any."""
-    assert shapes.keys(shape) == tuple(value)
-    for key in value:
-        inner = [path for path, _, _ in shapes.SHAPES[shape] if path.startswith(f"{key}[].")]
-        items = value[key] if isinstance(value[key], list) else []
-        for item in items:
-            if inner:
-                assert [path.removeprefix(f"{key}[].") for path in inner] == list(item)
+def check(shape: str, value: dict[str, Any], *optional: str) -> None:
+    """The value has the keys of the shape, in order; inner objects too, where there are any.
+
+    `optional` keys may be missing.
+    """
+    rows = [path for path, _, _ in shapes.SHAPES[shape] if path in value or path not in optional]
+    _check(rows, value)
+
+
+def _check(rows: list[str], value: dict[str, Any]) -> None:
+    assert [path for path in rows if "." not in path] == list(value)
+    for key, inner in value.items():
+        for start, items in ((f"{key}[].", inner), (f"{key}.", [inner])):
+            below = [path.removeprefix(start) for path in rows if path.startswith(start)]
+            for item in items if below else ():
+                _check(below, item)
 
 
 def test_every_command_and_shape_is_asked() -> None:
     """No command is without --json, and no shape without a test."""
     lines = [*REPORTS.values(), *LISTS.values(), *OTHERS]
     assert set(COMMANDS) == {line[0] for line in lines}
-    elsewhere = {"window --explain", "show -f jsonl", "quarantine show --json", "errors (on standard error)"}
+    elsewhere = {"window --explain", "show -f jsonl", "errors (on standard error)"}
+    elsewhere |= {"quarantine show --json", "quarantine restore --json"}
     assert set(shapes.SHAPES) == {*REPORTS, *LISTS, *elsewhere}
 
 
@@ -129,6 +139,28 @@ def test_append_with_everything(memctl: Memctl, filled: Path) -> None:
     assert size == report["offset"] + report["bytes"]
 
 
+def test_inspect_and_repair_with_everything(memctl: Memctl, filled: Path, tmp_path: Path) -> None:
+    """Reports of what is wrong, mended, left and could not be looked at have all keys of the manual."""
+    with open(filled / "conversations" / "alice" / "trip.jsonl", "ab") as file:
+        file.write(b'no json\n{"role":"assistant","content":""}\n')
+    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
+    (tmp_path / "other.jsonl").write_bytes(b'{"level":"info"}\n' * 3)
+    start = ("--root", str(filled))
+    done = memctl(*start, "inspect", "alice/trip", "./loop.jsonl", "--json")
+    report = json.loads(done.stdout)
+    check("inspect --json", report, "probe")
+    assert (1, 1, 1) == (done.returncode, len(report["targets"]), len(report["failed"]))
+    assert ["bad-json", "empty-message"] == [p["code"] for p in report["targets"][0]["problems"]]
+    done = memctl(*start, "repair", "alice/trip", "./other.jsonl", "--json")
+    report = json.loads(done.stdout)
+    check("repair --json", report)
+    assert (1, 1, 1) == (done.returncode, len(report["targets"]), len(report["failed"]))
+    (target,) = report["targets"]
+    assert (["bad-json"], ["empty-message"]) == tuple(
+        [row["code"] for row in target[key]] for key in ("fixed", "left")
+    )
+
+
 def test_explain(memctl: Memctl, filled: Path) -> None:
     """--explain is the one line on standard error that begins with a brace, with the keys of the manual."""
     path = filled / "conversations" / "alice" / "trip.jsonl"
@@ -150,6 +182,62 @@ def test_quarantine_show(memctl: Memctl, filled: Path) -> None:
     done = memctl("--root", str(filled), "quarantine", "show", note["id"], "--json")
     assert {**note, "text": '{"role":"user","con'} == json.loads(done.stdout)
     assert b'{"role":"user","con' == memctl("--root", str(filled), "quarantine", "show", note["id"]).stdout
+
+
+def test_quarantine_restore(memctl: Memctl, filled: Path) -> None:
+    """What was set aside is back in its place; the report says how much, and what stands behind it."""
+    path = filled / "conversations" / "alice" / "torn.jsonl"
+    first, later = path.read_bytes().splitlines(keepends=True)
+    note = json.loads(memctl("--root", str(filled), "quarantine", "--json").stdout)[0]
+    done = memctl("--root", str(filled), "quarantine", "restore", note["id"], "--json")
+    assert 0 == done.returncode, done.stderr
+    value = json.loads(done.stdout)
+    check("quarantine restore --json", value)
+    torn = b'{"role":"user","con\n'
+    assert first + torn + later == path.read_bytes()
+    wanted = {"conversation": "alice/torn", "file": None, "restored": True, "restored_bytes": len(torn)}
+    assert wanted == {key: value[key] for key in wanted}
+    assert [] == json.loads(memctl("--root", str(filled), "quarantine", "--json").stdout)
+    again = memctl("--root", str(filled), "quarantine", "restore", note["id"])
+    assert (66, b"") == (again.returncode, again.stdout)
+
+
+def test_quarantine_of_a_file(memctl: Memctl, filled: Path, tmp_path: Path) -> None:
+    """A repaired file outside a store: list, show and restore take the path of its quarantine."""
+    path = tmp_path / "talk.jsonl"
+    path.write_bytes(b'{"role":"user","content":"a"}\nbroken\n{"role":"assistant","content":"b"}\n')
+    before = path.read_bytes()
+    assert 0 == memctl("--root", str(filled), "repair", "./talk.jsonl", "--apply").returncode
+    aside = "./talk.jsonl.quarantine"
+    (note,) = json.loads(memctl("quarantine", "list", aside, "--json").stdout)
+    assert (7, ["bad-json"]) == (note["length"], note["codes"])
+    assert b"talk.jsonl" in memctl("quarantine", "list", aside).stdout
+    assert b"broken\n" == memctl("quarantine", "show", aside).stdout
+    shown = json.loads(memctl("quarantine", "show", aside, note["id"], "--json").stdout)
+    pieces = [path for path, _, _ in shapes.SHAPES["quarantine show --json"] if path.startswith("pieces[].")]
+    assert [pieces] == [[f"pieces[].{key}" for key in piece] for piece in shown["pieces"]]
+    done = memctl("quarantine", "restore", "talk.jsonl.quarantine", note["id"])
+    assert (0, before) == (done.returncode, path.read_bytes()), done.stderr
+    assert note["id"].encode() in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (("quarantine", "restore"), 2),
+        (("quarantine", "show"), 2),
+        (("quarantine", "restore", "one", "two"), 2),
+        (("quarantine", "list", "id"), 2),
+        (("quarantine", "throw"), 2),
+        (("quarantine", "list", "./talk.jsonl"), 2),
+        (("quarantine", "list", "./none.quarantine"), 66),
+        (("quarantine", "restore", "none"), 66),
+    ],
+)
+def test_quarantine_refuses(memctl: Memctl, filled: Path, line: tuple[str, ...], code: int) -> None:
+    """What cannot be meant, or is not there, is refused with its exit code and no output."""
+    done = memctl("--root", str(filled), *line)
+    assert (code, b"") == (done.returncode, done.stdout)
 
 
 def test_odd_names_in_the_list(memctl: Memctl, filled: Path) -> None:

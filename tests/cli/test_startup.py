@@ -25,7 +25,10 @@ sys.stdout.flush()
 print(code, *sys.modules, file=sys.stderr)
 """
 #: Small, and needed by all that reads a log; part of the interpreter or of typer.
-LIGHT = {"__future__", "_struct", "binascii", "fcntl", "gc", "struct", "typer._click.decorators", "zlib"}
+LIGHT = {
+    *("__future__", "_bisect", "_struct", "array", "binascii", "bisect", "fcntl", "gc", "struct"),
+    *("typer._click.decorators", "zlib"),
+}
 #: How to read the table: a command after the ones that prepare -> what it loads beside typer and LIGHT.
 READ = ("orjson",)
 LOCK = ("filelock",)
@@ -53,6 +56,16 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "quarantine": (),
     "delete u/c": (),
     "drop u/c nothing": (*READ, "hashlib"),
+    "inspect": READ,
+    "inspect u/c": READ,
+    "inspect --json": READ,
+    "inspect u/c --tokens": READ,
+    "inspect {input}": (*READ, "hashlib"),
+    "repair u/c": READ,
+    "repair --json": READ,
+    "repair {input}": (*READ, "hashlib"),
+    "repair u/c --apply": (*READ, *LOCK),
+    "rebuild-index --check": READ,
     "config": ("json",),
     "help": ("typer._click._textwrap",),
     "--version": (),

@@ -123,9 +123,13 @@ def _wrap(report_fd: int, stop_at: int, how: str) -> None:
                 length = {"one byte": 1, "half": size_bytes // 2, "all but one byte": size_bytes - 1}[how]
                 real(args[0], args[1][:length], *args[2:])
             elif not stops or how == "after":
-                answer = None if name == "fsync" else real(*args, **more)
-                if not stops:
-                    return answer
+                try:
+                    answer = None if name == "fsync" else real(*args, **more)
+                finally:
+                    # Also behind a call that failed: the command may go on after that.
+                    if stops:
+                        os._exit(_STOPPED)
+                return answer
             os._exit(_STOPPED)
 
         return call

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,17 @@ def restore(root: Path) -> None:
     store(root, durability="fsync").restore(USER, CONVERSATION)
 
 
+def repair(root: Path) -> None:
+    store(root, durability="fsync").repair()
+
+
+def restore_item(root: Path) -> None:
+    """Put back the one item of the quarantine."""
+    chosen = store(root, durability="fsync")
+    (note,) = chosen.quarantine()
+    chosen.quarantine_restore(note["id"])
+
+
 def nothing(root: Path) -> None:
     """Nothing was there before."""
 
@@ -70,6 +82,27 @@ def with_activities(root: Path) -> None:
     set_activities(root)
 
 
+def dropped(root: Path) -> None:
+    append(root)
+    drop(root)
+
+
+def healed(root: Path) -> None:
+    torn(root)
+    store(root).conversation(USER, CONVERSATION).append("behind it")
+
+
+def repaired(root: Path) -> None:
+    torn(root)
+    repair(root)
+
+
+def repaired_activities(root: Path) -> None:
+    with_activities(root)
+    Path(f"{log_path(root)}.activities").write_bytes(b"[1")
+    repair(root)
+
+
 def deleted(root: Path) -> None:
     with_activities(root)
     delete(root)
@@ -89,6 +122,11 @@ def deleted(root: Path) -> None:
         (with_activities, delete),
         (with_activities, delete_hard),
         (deleted, restore),
+        (torn, repair),
+        (dropped, restore_item),
+        (healed, restore_item),
+        (repaired, restore_item),
+        (repaired_activities, restore_item),
     ],
     ids=lambda function: function.__name__,
 )
@@ -125,12 +163,15 @@ def test_a_file_is_synced_before_it_takes_the_place_of_another(directory: Path) 
     renames = [
         place for place, call in enumerate(calls) if call.name == "rename" and "/cache/" not in call.path
     ]
-    assert [log_path(root).name, f"{log_path(root).name}.activities"] == [
-        os.path.basename(calls[place].path) for place in renames
-    ]
+    names = [os.path.basename(calls[place].path) for place in renames]
+    # What the drop takes out is kept before the log is replaced.
+    assert [".bytes", ".json"] == [os.path.splitext(name)[1] for name in names[:2]]
+    assert [log_path(root).name, f"{log_path(root).name}.activities"] == names[2:]
     for place in renames:
-        before = [call for call in calls[:place] if "/.memctl/tmp/" in call.path]
-        assert ["create", "write", "fsync"] == list(dict.fromkeys(c.name for c in before[-3:]))
+        names = [call.name for call in calls[:place] if "/.memctl/tmp/" in call.path]
+        made = len(names) - names[::-1].index("create") - 1
+        # It may take several writes, and nothing is written behind the fsync.
+        assert ["create", "write", "fsync"] == [name for name, _ in groupby(names[made:])]
 
 
 def test_what_a_killed_process_did_not_sync_the_next_one_does(directory: Path) -> None:

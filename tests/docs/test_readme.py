@@ -14,10 +14,11 @@ from memctl.cli import cmd_help
 from memctl.cli.catalogue import COMMANDS
 from memctl.settings import SETTINGS
 from tests.conftest import Memctl
-from tests.docs.session import CHECKOUT, README, blocks, commands, replayed
+from tests.docs.session import CHECKOUT, README, blocks, commands, replayed, sections
 from tests.docs.tables import TABLES, with_tables
 
 TEXT = README.read_text(encoding="utf-8")
+(BROKEN,) = (part for part in sections(TEXT) if part.startswith("## My file is broken\n"))
 
 
 def fenced(language: str) -> list[str]:
@@ -25,14 +26,38 @@ def fenced(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="the session is bash's")
-def test_the_session(tmp_path: Path, environment: dict[str, str]) -> None:
-    """In an empty directory every command prints what the README shows, character for character."""
+@pytest.mark.skipif(shutil.which("bash") is None, reason="the sessions are bash's")
+def test_the_sessions(tmp_path: Path, environment: dict[str, str]) -> None:
+    """In a fresh directory every command prints what the README shows, character for character."""
     directory = tmp_path / "empty"
     directory.mkdir()
     assert TEXT == replayed(TEXT, directory, environment)
-    made = sorted(path.name for path in directory.iterdir())
-    assert ["calls.jsonl", "store"] == made
+    made = {path.name: sorted(below.name for below in path.iterdir()) for path in directory.iterdir()}
+    assert {
+        "five-minutes": ["calls.jsonl", "store"],
+        "my-file-is-broken": ["sample_conversations", "talk.jsonl", "talk.jsonl.bak"],
+    } == made
+    broken = directory / "my-file-is-broken"
+    sample = broken / commands(blocks(BROKEN)[0])[0].split()[1]
+    assert sample.read_bytes() == (broken / "talk.jsonl").read_bytes()
+    assert sample.read_bytes() == (broken / "talk.jsonl.bak").read_bytes()
+    assert sample.read_bytes() == (CHECKOUT / sample.relative_to(broken)).read_bytes()
+
+
+def test_a_broken_file_takes_six_lines() -> None:
+    """Six lines get a damaged sample, see it, plan, repair, show what was taken out and bring it back."""
+    session = commands(blocks(BROKEN)[0])
+    assert 1 == len(blocks(BROKEN))
+    assert 6 == len(session)
+    assert session[0].startswith("cp sample_conversations/damaged/")
+    kept = "./talk.jsonl.quarantine"
+    assert [
+        "memctl inspect talk.jsonl",
+        "memctl repair talk.jsonl",
+        "memctl repair talk.jsonl --apply",
+        f"memctl quarantine show {kept}",
+        f"memctl quarantine restore {kept}",
+    ] == session[1:]
 
 
 def test_the_session_shows_what_matters() -> None:

@@ -64,7 +64,7 @@ def test_a_call_goes_with_its_results(id: str, tmp_path: Path) -> None:
     done = chat.drop([id])
     assert ["call", "r1", "r2"] == [item["id"] for item in done.dropped]
     assert [before[0], before[4]] == lines(tmp_path)
-    assert sorted(before[1:4]) == aside(tmp_path)
+    assert [b"".join(before[1:4])] == aside(tmp_path)
     assert sum(map(len, before[1:4])) == done.quarantined_bytes
 
 
@@ -122,6 +122,58 @@ def test_windows_hide_the_same(dropped: str, tmp_path: Path) -> None:
     chat.drop([dropped])
     assert [id for id in before if id != dropped] == shown(chat)
     assert others == [raw for raw in lines(tmp_path) if b"covers" not in raw]
+
+
+def test_a_drop_is_one_item(tmp_path: Path) -> None:
+    """All that a drop takes out is one item: the messages, and what later summaries said before."""
+    chat = chat_with(tmp_path, *GROUP)
+    chat.append(summary([raw.rstrip(b"\n") for raw in lines(tmp_path)], 1, "s"))
+    before = lines(tmp_path)
+    done = chat.drop(["q", "r1"])
+    (note,) = store(tmp_path).quarantine()
+    assert ("a/b", "dropped", 1, 0) == tuple(
+        note[key] for key in ("conversation", "reason", "line", "offset")
+    )
+    pieces = store(tmp_path).quarantine_note(note["id"])["pieces"]
+    assert [("dropped", 0, sum(map(len, before[:4]))), ("covers", sum(map(len, before[:5])))] == [
+        (pieces[0]["code"], pieces[0]["offset"], pieces[0]["length"]),
+        (pieces[1]["code"], pieces[1]["offset"]),
+    ]
+    assert [b"".join(before[:4]) + before[5][:-1]] == aside(tmp_path)
+    assert (1, len(aside(tmp_path)[0])) == (done.summaries_rewritten, done.quarantined_bytes)
+
+
+@pytest.mark.parametrize(
+    ("front", "end"),
+    [
+        pytest.param(b"", b"\r\n", id="crlf"),
+        pytest.param(b"\xef\xbb\xbf", b"\n", id="bom"),
+        pytest.param(b'{"role":"user","content":"glued"}', b"\n", id="behind another message"),
+        pytest.param(b"", b'{"role":"user","content":"glued"}\n', id="in front of another message"),
+        pytest.param(b'{"role":"user","content":"to', b"\n", id="behind a torn one"),
+        pytest.param(b"", b"", id="no newline"),
+    ],
+)
+def test_only_the_summary_of_its_line_is_rewritten(front: bytes, end: bytes, tmp_path: Path) -> None:
+    """What stands on the line of a summary beside it stays byte for byte; the summary hides what it hid."""
+    chat = chat_with(tmp_path, *GROUP[:1], *GROUP[4:], line("user", "last", "last"))
+    rows = [raw.rstrip(b"\n") for raw in lines(tmp_path)]
+    glued = [front] if front.endswith(b"}") else []
+    own = json.dumps(summary([*rows, *glued], 1 + len(glued), "s")).encode()
+    with log_of(tmp_path).open("ab") as log:
+        log.write(front + own + end)
+    assert ["s", "last"] == contents(chat)[:2]
+    done = chat.drop(["q"])
+    now = log_of(tmp_path).read_bytes()
+    kept = b"\n".join(rows[1:]) + b"\n" + front
+    assert (kept, end) == (now[: len(kept)], now[len(now) - len(end) :])
+    assert "s" == json.loads(now[len(kept) : len(now) - len(end)])["extra"]["memctl"]["id"]
+    assert (1, ["s", "last"]) == (done.summaries_rewritten, contents(chat)[:2])
+
+
+def contents(chat: Conversation) -> list[str]:
+    """What the window shows, a summary by its id."""
+    return [value["content"].removeprefix("summary ") for value in chat.window(0).messages]
 
 
 def test_all_may_go(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from memctl import Store
-from memctl.store import log
+from memctl.store import log, scanning
+from memctl.store.scanning import scan
 
 LINES = [
     b'{"role":"user","content":"one"}\n',
@@ -177,12 +178,42 @@ def test_a_tail_that_goes_on_while_it_is_set_aside_stays(
 def test_scan(block_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines come with offsets and sizes that add up to the file, whatever the size of a read."""
     monkeypatch.setattr(log, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(scanning, "BLOCK_BYTES", block_bytes)
     data = b"\n" + WHOLE + b"\n\nlast"
     path = log_of(tmp_path, data)
     with path.open("rb") as file:
-        lines = list(log.scan(file.fileno(), 0, len(data)))
+        lines = list(scan(file.fileno(), 0, len(data)))
         ends = [log.last_newline(file.fileno(), size) for size in range(len(data) + 1)]
     assert data.split(b"\n") == [line.data for line in lines]
     assert data == b"".join(data[line.offset : line.offset + line.size_bytes] for line in lines)
     assert [True] * (len(lines) - 1) + [False] == [line.terminated for line in lines]
     assert [data[:size].rfind(b"\n") + 1 for size in range(len(data) + 1)] == ends
+
+
+@pytest.mark.parametrize("block_bytes", [1, 2, 5, 7, 64, 1 << 18])
+def test_blank_lines_that_follow_one_another_are_joined(
+    block_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Joined lines are the lines: the same bytes at the same places, in one block as few as can be."""
+    monkeypatch.setattr(scanning, "BLOCK_BYTES", block_bytes)
+    message = LINES[0][:-1]
+    data = b"\n \n\t\r\n" + message + b"\n\n" + message + b"\n\n\n\r\n" + message + b"\n \n  "
+    with log_of(tmp_path, data).open("rb") as file:
+        lines = list(scan(file.fileno(), 0, len(data), join_blank=True))
+        apart = list(scan(file.fileno(), 0, len(data)))
+    assert data == b"".join(line.data + b"\n" * line.terminated for line in lines)
+    assert data == b"".join(data[line.offset : line.offset + line.size_bytes] for line in lines)
+    assert apart == [
+        whole for line in lines for whole in ([line] if b"\n" not in line.data else _parted(line))
+    ]
+    assert all(not line.data.strip() for line in lines if b"\n" in line.data)
+    if block_bytes > len(data):
+        assert [3, 1, 1, 1, 3, 1, 1, 1] == [line.data.count(b"\n") + 1 for line in lines]
+
+
+def _parted(line: scanning.Line) -> list[scanning.Line]:
+    parts, offset = [], line.offset
+    for data in line.data.split(b"\n"):
+        parts.append(scanning.Line(offset, len(data) + 1, data, True))
+        offset += len(data) + 1
+    return parts

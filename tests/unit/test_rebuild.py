@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memctl.api import Store
-from memctl.errors import NotFound
+from memctl.errors import AccessDenied, NotFound, UsageError
 from memctl.ops.rebuild import Rebuilt
 
 
@@ -71,13 +71,13 @@ def test_only_what_is_named_is_looked_at(store: Store) -> None:
     """A user's conversations, or one."""
     for path in Path(store.root, ".memctl", "cache").rglob("*.index"):
         path.unlink()
-    assert Rebuilt(1, 1, 2, 1, 0, 0) == store.rebuild_index("alice", "two")
+    assert Rebuilt(1, 1, 2, 1, 0, 0) == store.rebuild_index("alice/two")
     assert Rebuilt(1, 2, 4, 1, 0, 0) == store.rebuild_index("alice")
     assert Rebuilt(2, 3, 6, 1, 0, 0) == store.rebuild_index()
     with pytest.raises(NotFound, match="nobody"):
         store.rebuild_index("nobody")
     with pytest.raises(NotFound, match="alice/three"):
-        store.rebuild_index("alice", "three")
+        store.rebuild_index("alice/three")
 
 
 def test_caches_of_nothing_are_removed(store: Store) -> None:
@@ -100,7 +100,25 @@ def test_a_link_among_the_conversations_is_passed_over(store: Store, tmp_path: P
     """It keeps no other conversation from being looked at; asked for alone it is refused."""
     (tmp_path / "elsewhere.jsonl").write_bytes(b"")
     Path(store.root, "conversations", "alice", "link.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
-    assert Rebuilt(2, 4, 6, 0, 0, 0) == store.rebuild_index(check=True)
+    done = store.rebuild_index(check=True)
+    assert Rebuilt(2, 4, 6, 0, 0, 0) == done._replace(failed=())
+    assert [("alice/link", "permission")] == [row[:2] for row in done.failed]
+    assert done == store.rebuild_index("alice", "bob", check=True)
+    with pytest.raises(AccessDenied, match="link"):
+        store.rebuild_index("alice/link")
+
+
+def test_several_are_named_each_once(store: Store) -> None:
+    """Users and conversations together; one that is named twice is looked at once, a path is refused."""
+    assert Rebuilt(2, 2, 4, 0, 0, 0) == store.rebuild_index("alice/two", "bob", "bob/one")
+    assert Rebuilt(2, 3, 6, 0, 0, 0) == store.rebuild_index("bob", "alice")
+    os.unlink(Path(store.root, "conversations", "bob", "one.jsonl"))
+    assert Rebuilt(1, 1, 2, 0, 0, 0) == store.rebuild_index("alice/one", check=True)
+    assert Rebuilt(1, 2, 4, 0, 0, 2) == store.rebuild_index(check=True)
+    with pytest.raises(NotFound, match="bob/one"):
+        store.rebuild_index("alice/one", "bob/one")
+    with pytest.raises(UsageError, match="path"):
+        store.rebuild_index("./one.jsonl")
 
 
 def test_a_store_without_conversations(tmp_path: Path) -> None:
