@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from memctl.errors import LockTimeout as LockTimeout
     from memctl.errors import MemctlError as MemctlError
     from memctl.errors import NotFound as NotFound
+    from memctl.errors import Overtaken as Overtaken
     from memctl.errors import StorageError as StorageError
     from memctl.errors import StrictFinding as StrictFinding
     from memctl.errors import Unavailable as Unavailable
@@ -76,6 +77,7 @@ _PUBLIC = {
         "LockTimeout",
         "MemctlError",
         "NotFound",
+        "Overtaken",
         "StorageError",
         "StrictFinding",
         "Unavailable",

@@ -106,6 +106,12 @@ class Changing(LockTimeout):
     code = "busy"
 
 
+class Overtaken(Changing):
+    """Another program changed a file while it was about to be replaced; it was left as it is."""
+
+    code = "overtaken"
+
+
 class AccessDenied(MemctlError):
     """The file system does not permit it, or a link or special file stands in the way."""
 

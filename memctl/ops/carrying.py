@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core.counting import COUNTERS
 from memctl.core.edits import Edits
-from memctl.errors import Changing, MemctlError
+from memctl.errors import Changing, MemctlError, Overtaken
 from memctl.ops.setup import rfc3339
 from memctl.ops.source import with_index
 from memctl.store import beside, caches, directories, files, quarantine, revision
 from memctl.store.layout import Place
-from memctl.store.rewrite import Overtaken, overtaken, replace_log
+from memctl.store.rewrite import overtaken, replace_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

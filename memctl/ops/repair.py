@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from memctl.core import activities as activity
 from memctl.core.edits import Edits
 from memctl.core.problems import ACTIONS, Problem, problem
-from memctl.errors import BadInput, MemctlError, NotFound, UsageError, of_system
+from memctl.errors import BadInput, MemctlError, NotFound, Overtaken, UsageError, of_system
 from memctl.formats import files as formats
 from memctl.ops import carrying, destination
 from memctl.ops.repaired import Repaired, Repairs, Request, codes
@@ -17,7 +17,6 @@ from memctl.ops.targets import listed, open_row, settled_size, source_of
 from memctl.store import caches, log
 from memctl.store.census import ACTIVITIES, CACHE, LOG, Listed, check_readable
 from memctl.store.examined import Examined
-from memctl.store.rewrite import Overtaken
 from memctl.store.sidecar import Index
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core import jsonl
 from memctl.core.lines import read_line
-from memctl.errors import Changing, MemctlError, StorageError
+from memctl.errors import MemctlError, Overtaken, StorageError
 from memctl.store import directories, files, log
 
 if TYPE_CHECKING:
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 _POLL_S = 0.002
 #: A program that holds a log open for writing all the time is not waited for longer than this.
 _OPEN_MAX_S = 5.0
-
-
-class Overtaken(Changing):
-    """The log is no longer what was read, in more than lines behind it; nothing was changed."""
 
 
 def overtaken(path: str) -> Overtaken:
