@@ -34,6 +34,9 @@ def check_in_place(setup: Setup, row: Listed) -> None:
             f"{row.path} has {status.st_nlink} hard links; a repair in place would part them",
             hint="give -o FILE",
         )
+    at = os.path.join(os.path.realpath(os.path.dirname(row.path)), os.path.basename(row.path))
+    if os.path.islink(at) and (root := census.store_holding(at)) is not None:
+        raise UsageError(f"{row.path} is a link in the store {root}; links there are not followed")
     root = census.store_of(row.path)
     if root is not None:
         hint = "give -o FILE, or name the conversation"

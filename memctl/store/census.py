@@ -217,8 +217,12 @@ def reference_of(layout: Layout, path: str) -> Reference | None:
 
 
 def store_of(path: str) -> str | None:
-    """The root of the store that a path lies in, any store; None outside of all."""
-    at = os.path.realpath(path)
+    """The root of the store that what a path leads to lies in, any store; None outside of all."""
+    return store_holding(os.path.realpath(path))
+
+
+def store_holding(at: str) -> str | None:
+    """The root of the store that has a path, given without links on the way; None outside of all."""
     while (parent := os.path.dirname(at)) != at:
         at = parent
         if os.path.isfile(f"{at}/.memctl/format"):

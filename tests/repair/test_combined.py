@@ -159,6 +159,18 @@ def test_a_summary_on_a_line_that_is_not_split_is_rewritten_in_its_place() -> No
     assert USER + b"\n" + USER + rewritten[:-1] + answer + b"\n" == outcome.new
 
 
+def test_a_summary_whose_bytes_cannot_be_told_apart_stays_as_it_is() -> None:
+    """On a line that is not split, with zero bytes in its messages, nothing is put in the summary's place."""
+    summary = logs.summary([USER + b"\n", RESULT + b"\n", USER + b"\n"], kept=1)
+    glued = USER[:9] + b"\0" + USER[9:] + summary
+    outcome = engine.repaired(USER + b"\n" + RESULT + b"\n" + glued, {"orphan-result"})
+    assert (["orphan-result"], 0) == (outcome.fixed, outcome.summaries_rewritten)
+    assert USER + b"\n" + glued == outcome.new
+    full = engine.repaired(USER + b"\n" + RESULT + b"\n" + glued)
+    engine.check(full)
+    assert logs.summary([USER + b"\n", USER + b"\n"], kept=1) == full.new.splitlines(keepends=True)[-1]
+
+
 @pytest.mark.parametrize(
     ("front", "behind"),
     [(b"\xef\xbb\xbf", b""), (b"\0", b"\0"), (b"", b"\r\r"), (b"\xef\0\xbb\xbf", b"\r\0")],
