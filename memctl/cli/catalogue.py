@@ -37,7 +37,7 @@ COMMANDS: dict[str, Entry] = {
     "drop": Entry("cmd_drop", "command", "The rest", "Remove single messages, to quarantine."),
     "delete": Entry("cmd_delete", "command", "The rest", "Move a conversation to the trash."),
     "trash": Entry("cmd_trash", "command", "The rest", "List or restore deleted conversations."),
-    "quarantine": Entry("cmd_quarantine", "command", "The rest", "List or show what was set aside."),
+    "quarantine": Entry("cmd_quarantine", "command", "The rest", "List, show or restore what was set aside."),
     "config": Entry("cmd_config", "command", "The rest", "Print every setting, its value and its origin."),
     "help": Entry("cmd_help", "command", "The rest", "Print a page of the manual, or a command's help."),
 }

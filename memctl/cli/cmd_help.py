@@ -155,6 +155,7 @@ def _codes() -> str:
     blocks = []
     for code, row in TABLE.items():
         severity = f"{row.severity}, milder: {row.also}" if row.also else row.severity
+        what = f"{row.what} (milder: {row.milder})" if row.milder else row.what
         about = f"repair: {row.remedy}" if row.remedy else f"left: {row.why}"
-        blocks.append(f"{code}  ({severity})\n    {row.what}\n    {about}\n")
+        blocks.append(f"{code}  ({severity})\n    {what}\n    {about}\n")
     return "\n".join(blocks)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memctl.core.names import is_path
+from memctl.core.names import QUARANTINE_SUFFIX, is_path
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from memctl.cli.output import Output
     from memctl.ops.quarantine import Restored
 
-_FILE_END = ".quarantine"
 _COLUMNS = ("id", "conversation", "reason", "line", "offset", "length")
 
 
@@ -36,7 +35,7 @@ def command(
     invocation: Invocation = ctx.obj
     out = invocation.out
     store = invocation.store()
-    is_file = item is not None and (is_path(item) or item.endswith(_FILE_END))
+    is_file = item is not None and (is_path(item) or item.endswith(QUARANTINE_SUFFIX))
     path, id = (item, repair) if is_file else (None, item)
     if repair is not None and not is_file:
         raise UsageError("a second ID goes with ./FILE.quarantine only")
@@ -58,7 +57,11 @@ def command(
         else:
             out.report(_said(done))
     else:
-        raise UsageError("quarantine takes nothing, or list, or show ID, or restore ID")
+        looks_like_file = is_path(action) or action.endswith(QUARANTINE_SUFFIX)
+        raise UsageError(
+            "quarantine takes nothing, or list, or show ID, or restore ID",
+            hint=f"memctl quarantine list {action}" if looks_like_file else "memctl quarantine --help",
+        )
 
 
 def _list(out: "Output", notes: list[dict[str, Any]], as_json: bool) -> None:

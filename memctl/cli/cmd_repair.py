@@ -22,7 +22,7 @@ def command(
     apply: Annotated[bool, typer.Option("--apply", help="Do it; without it the plan is printed.")] = False,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write the repaired copy there."),
+        typer.Option("-o", "--output", metavar="FILE", help="Write the repaired copy there; replaces FILE."),
     ] = None,
     fix_text: Annotated[
         bool, typer.Option("--fix-text", help="U+FFFD for half of a surrogate pair, too.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.cli import retyped
 from memctl.cli.page_facts import PAGES_MAX
+from memctl.core.names import QUARANTINE_SUFFIX
 from memctl.core.problems import ERROR, WARNING
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def after_repair(done: Repairs, typed: Typed, output: str | None) -> list[Step]:
 
 def is_file(quarantine: str) -> bool:
     """Whether quarantine is a file beside the repaired one rather than an item of a store."""
-    return quarantine.endswith(".quarantine")
+    return quarantine.endswith(QUARANTINE_SUFFIX)
 
 
 def is_input(typed: Typed) -> bool:

@@ -216,8 +216,8 @@ class Output:
 
 
 def counted(number: int, thing: str) -> str:
-    """`1 message`, `2 messages`."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    """`1 message`, `2,000 messages`."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def use_utf8() -> None:

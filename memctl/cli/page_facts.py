@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from memctl.cli.output import counted
 from memctl.core.finding import Finding, summed_up
-from memctl.core.problems import ACTIONS, ERROR, INFO, TABLE, WARNING, gravest
+from memctl.core.problems import ACTIONS, ERROR, INFO, SEVERITIES, TABLE, WARNING, gravest, rank
 from memctl.core.visible import visible
 
 if TYPE_CHECKING:
@@ -14,12 +15,10 @@ if TYPE_CHECKING:
     from memctl.core.problems import Problem
     from memctl.ops.inspect import Inspected, Inspection
 
-_RANK = {code: rank for rank, code in enumerate(TABLE)}
 #: Up to so many files have a page each; of more there is a line each.
 PAGES_MAX = 3
 #: Of a group so many places are named one by one; of infos fewer.
 _PLACES_MAX, _PLACES_OF_INFO = 5, 2
-_SEVERITIES = (ERROR, WARNING, INFO)
 
 
 class Group(NamedTuple):
@@ -36,19 +35,9 @@ class Group(NamedTuple):
     unlisted: int
 
 
-def counted(number: int, thing: str) -> str:
-    """`1 message`, `2,000 messages`."""
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
-
-
 def several(parts: Sequence[str], *, none: str = "") -> str:
     """The parts with commas, or `none`."""
     return ", ".join(parts) or none
-
-
-def rank(code: str) -> int:
-    """Where a code stands in the table of codes."""
-    return _RANK[code]
 
 
 # -- one file -----------------------------------------------------------------------------------------------
@@ -75,7 +64,7 @@ def facts(target: Inspected) -> list[str]:
     return said
 
 
-def fine(target: Inspected) -> str:
+def _fine(target: Inspected) -> str:
     """How much of the file is fine; "" where lines are not what it consists of."""
     if not target.lines:
         return "" if target.problems or target.bytes else "It is empty."
@@ -90,10 +79,12 @@ def fine(target: Inspected) -> str:
     return f"{most}{good:,} of {counted(target.lines, 'line')} {verb} nothing wrong.".capitalize()
 
 
-def severities(target: Inspected) -> str:
-    """`2 errors, 1 warning`; "" if there is nothing."""
-    numbers = [(target.counts.get(severity, 0), severity) for severity in _SEVERITIES]
-    return several([counted(number, name) for number, name in numbers if number])
+def verdict(target: Inspected) -> str:
+    """How much is fine, and how many problems of what severity there are."""
+    numbers = [(target.counts.get(severity, 0), severity) for severity in SEVERITIES]
+    found = several([counted(number, name) for number, name in numbers if number])
+    good = _fine(target)
+    return f"{good} Found: {found}.".strip() if found else good or "Nothing is wrong."
 
 
 def groups(target: Inspected) -> list[Group]:
@@ -101,13 +92,13 @@ def groups(target: Inspected) -> list[Group]:
     places: dict[tuple[str, str, str], list[int]] = {}
     for number, (found, action) in enumerate(zip(target.problems, target.actions, strict=True)):
         places.setdefault((found.severity, found.code, action), []).append(number)
-    keys = sorted(places, key=lambda key: (_SEVERITIES.index(key[0]), _RANK[key[1]], not key[2]))
+    keys = sorted(places, key=lambda key: (SEVERITIES.index(key[0]), rank(key[1]), not key[2]))
     return [
         Group(
             code,
             severity,
             meaning(code, severity),
-            fate(code, mends=bool(action)),
+            fate(code, action),
             places[severity, code, action],
             target.unlisted.get(code, 0),
         )
@@ -118,17 +109,20 @@ def groups(target: Inspected) -> list[Group]:
 def meaning(code: str, severity: str) -> str:
     """What a code means where it is so grave: of some there is a milder case."""
     row = TABLE[code]
-    what, is_two, milder = row.what.partition(" (milder: ")
-    if not is_two or severity == row.severity:
-        return what
-    return f"{what}; this is the milder case: {milder.removesuffix(')')}"
+    if not row.milder or severity == row.severity:
+        return row.what
+    return f"{row.what}; this is the milder case: {row.milder}"
 
 
-def fate(code: str, *, mends: bool) -> str:
-    """What repair does about a problem, or why it does nothing."""
+def fate(code: str, action: str) -> str:
+    """What repair does about a problem, given its word for that, or why it does nothing.
+
+    A problem of a line that is set aside is not mended but goes with it.
+    """
     row = TABLE[code]
-    if mends:
-        return f"repair: {row.remedy or ACTIONS[code]}"
+    if action:
+        is_usual = action == ACTIONS.get(code) and row.remedy
+        return f"repair: {row.remedy if is_usual else action}"
     return f"repair leaves it: {row.why}" if row.why else "repair leaves it as it is"
 
 

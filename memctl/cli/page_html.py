@@ -82,9 +82,7 @@ def _p(text: str, kind: str = "") -> str:
 def _file(target: Inspected) -> Iterator[str]:
     yield f"<h2>{_text(target.target)}</h2>"
     yield "<ul>" + "".join(f"<li>{_text(fact)}</li>" for fact in facts.facts(target)) + "</ul>"
-    fine, number = facts.fine(target), facts.severities(target)
-    verdict = f"{fine} Found: {number}." if number else fine or "Nothing is wrong."
-    yield _p(verdict.strip(), "good" if facts.is_fine(target) else "")
+    yield _p(facts.verdict(target), "good" if facts.is_fine(target) else "")
     for group in facts.groups(target):
         yield from _group(target, group)
 

@@ -9,6 +9,7 @@ from memctl.cli.cells import padded, width, wrapped
 from memctl.cli.excerpt_view import view
 from memctl.cli.ink import Ink
 from memctl.cli.next_steps import after_inspect
+from memctl.cli.output import counted
 from memctl.core.problems import ERROR, INFO, WARNING
 from memctl.core.visible import visible
 
@@ -89,10 +90,7 @@ def _page(target: Inspected, ink: Ink, columns: int) -> Iterator[str]:
 
 
 def _verdict(target: Inspected, ink: Ink, columns: int) -> Iterator[str]:
-    """How much is fine, and how many problems of what severity there are."""
-    fine, number = facts.fine(target), facts.severities(target)
-    said = f"{fine} Found: {number}." if number else fine or "Nothing is wrong."
-    for line in wrapped(said.strip(), columns, "  ", "    "):
+    for line in wrapped(facts.verdict(target), columns, "  ", "    "):
         yield ink.good(line) if facts.is_fine(target) else ink.strong(line)
 
 
@@ -151,7 +149,7 @@ def _table(targets: Sequence[Inspected], ink: Ink, columns: int) -> Iterator[str
         )
         yield from _row(row, start, name, ink, columns)
     if len(rows) < len(targets):
-        yield f"{facts.counted(len(targets) - len(rows), 'file')} with nothing wrong: --json lists them."
+        yield f"{counted(len(targets) - len(rows), 'file')} with nothing wrong: --json lists them."
 
 
 def _row(row: Inspected, start: str, name: str, ink: Ink, columns: int) -> Iterator[str]:

@@ -8,9 +8,10 @@ from memctl.cli import page_facts as facts
 from memctl.cli.cells import wrapped
 from memctl.cli.ink import Ink
 from memctl.cli.next_steps import after_repair, is_file
+from memctl.cli.output import counted
 from memctl.cli.page_inspect import COLUMNS_MIN, steps
 from memctl.core.finding import Finding, summed_up
-from memctl.core.problems import ERROR, INFO, TABLE, WARNING
+from memctl.core.problems import ERROR, SEVERITIES, TABLE, rank
 from memctl.core.visible import visible
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _file(target: Repaired, output: str | None, ink: Ink, columns: int) -> Itera
     yield ink.strong(name) + ink.faint(state)
     if target.is_mending:
         head = "mended" if target.applied else "would be mended"
-        yield f"  {ink.good(head)}: {facts.counted(target.fixed_count, 'problem')}"
+        yield f"  {ink.good(head)}: {counted(target.fixed_count, 'problem')}"
         for line in _mended(target):
             yield from wrapped(line, columns, "    ", "      ")
         for line in _where(target, output):
@@ -68,8 +69,10 @@ def _file(target: Repaired, output: str | None, ink: Ink, columns: int) -> Itera
     else:
         said = "nothing to repair"
         yield f"  {said if target.left_count else ink.good(said)}"
+        if output is not None:
+            yield from wrapped(_copied(target, output), columns, "  ", "    ")
     if target.left_count:
-        yield f"  left as it is: {facts.counted(target.left_count, 'problem')}"
+        yield f"  left as it is: {counted(target.left_count, 'problem')}"
         for severity, line in _left(target):
             first, *rest = wrapped(line, columns, f"    {severity} ", "      ")
             yield "    " + ink.severity(severity, severity) + first[4 + len(severity) :]
@@ -83,7 +86,7 @@ def _mended(target: Repaired) -> Iterator[str]:
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in target.fixed:
         groups.setdefault((row["code"], row["action"]), []).append(row)
-    for code, action in sorted(groups, key=lambda key: facts.rank(key[0])):
+    for code, action in sorted(groups, key=lambda key: rank(key[0])):
         yield f"{_phrase(code, groups[code, action])}: {action}"
 
 
@@ -92,19 +95,18 @@ def _left(target: Repaired) -> Iterator[tuple[str, str]]:
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in target.left:
         groups.setdefault((row["severity"], row["code"]), []).append(row)
-    order = (ERROR, WARNING, INFO)
-    for severity, code in sorted(groups, key=lambda key: (order.index(key[0]), facts.rank(key[1]))):
+    for severity, code in sorted(groups, key=lambda key: (SEVERITIES.index(key[0]), rank(key[1]))):
         why = TABLE[code].why or facts.meaning(code, severity)
         yield severity, f"{_phrase(code, groups[severity, code])}: {why}"
 
 
 def _phrase(code: str, rows: list[dict[str, Any]]) -> str:
-    """The code with its lines as ranges, and how many there are where that is not the same."""
+    """The code with its lines as ranges, and how many there are where that is not seen at once."""
     lines = [row["line"] for row in rows if row["line"] is not None]
     if not lines:
         return code
     (phrase,) = summed_up([Finding(line, code) for line in lines])
-    return phrase if len(set(lines)) == len(lines) else f"{phrase}, {len(lines):,} times"
+    return phrase if len(set(lines)) == len(lines) <= 2 else f"{phrase}, {len(lines):,} times"
 
 
 def _where(target: Repaired, output: str | None) -> Iterator[str]:
@@ -116,19 +118,29 @@ def _where(target: Repaired, output: str | None) -> Iterator[str]:
     )
     if target.quarantined_bytes:
         to = "" if target.quarantine is None else f": {_quarantine(target.quarantine)}"
-        yield f"{facts.counted(target.quarantined_bytes, 'byte')} {goes} to quarantine{to}"
-    added = f", {facts.counted(target.added_bytes, 'byte')} put in" if target.added_bytes else ""
+        yield f"{counted(target.quarantined_bytes, 'byte')} {goes} to quarantine{to}"
+    added = f", {counted(target.added_bytes, 'byte')} put in" if target.added_bytes else ""
     if target.messages or target.kept:
-        holds = facts.counted(target.messages, "message")
-        yield f"{facts.counted(target.kept, 'byte')} stay{added}; that is {holds}"
+        holds = counted(target.messages, "message")
+        stay = "stays" if target.kept == 1 else "stay"
+        yield f"{counted(target.kept, 'byte')} {stay}{added}; that is {holds}"
+    elif target.quarantined_bytes:
+        yield "nothing stays in the file"
     if target.summaries_rewritten:
         yield f"later summaries that {rewritten} to cover what they covered: {target.summaries_rewritten:,}"
     if target.late_bytes:
-        yield f"{facts.counted(target.late_bytes, 'byte')} {arrived}"
+        yield f"{counted(target.late_bytes, 'byte')} {arrived}"
     if target.backup is not None:
         yield f"the file as it {'was' if target.applied else 'is'} {is_kept} as {visible(target.backup)}"
     if output is not None:
-        yield f"the repaired copy is {visible(output)}; {visible(target.target)} is as it was"
+        yield _copied(target, output)
+
+
+def _copied(target: Repaired, output: str) -> str:
+    """Where the copy is, which is the whole file where nothing had to be repaired."""
+    copy = "the repaired copy" if target.is_mending else "a copy"
+    was = "" if target.target == "-" else f"; {visible(target.target)} is as it was"
+    return f"{copy} is {visible(output)}{was}"
 
 
 def _quarantine(place: str) -> str:
@@ -148,13 +160,13 @@ def _summary(done: Repairs) -> str:
     if mending:
         taken = sum(target.quarantined_bytes for target in mending)
         would = "" if applied else "would be "
-        parts.append(f"{len(mending):,} {would}mended ({facts.counted(done.fixed, 'problem')})")
+        parts.append(f"{len(mending):,} {would}mended ({counted(done.fixed, 'problem')})")
         if taken:
-            parts.append(f"{facts.counted(taken, 'byte')} to quarantine")
+            parts.append(f"{counted(taken, 'byte')} to quarantine")
     if quiet := sum(1 for target in done.targets if not target.fixed_count and not target.left_count):
         parts.append(f"{quiet:,} with nothing to repair")
     if done.left:
-        parts.append(f"{facts.counted(done.left, 'problem')} left")
+        parts.append(f"{counted(done.left, 'problem')} left")
     if done.failed:
         parts.append(f"{len(done.failed):,} not repaired")
-    return f"{facts.counted(number, 'file')}: {facts.several(parts, none='nothing to repair')}"
+    return f"{counted(number, 'file')}: {facts.several(parts, none='nothing to repair')}"

@@ -124,15 +124,14 @@ class Edits:
         return new.sealed()
 
 
-def inverse(pieces: list[dict[str, Any]], removed: Callable[[int, int], bytes], shift: int = 0) -> Edits:
+def inverse(pieces: list[dict[str, Any]], removed: Callable[[int, int], bytes]) -> Edits:
     """The edits that undo others, in the bytes of the new file.
 
     `pieces` are their `offset`, `length` and `inserted` in the old one, in order; `removed(a, b)` gives what
     was taken out, of all of it one behind the other.
     """
     back = Edits()
-    at = shift
-    taken = 0
+    at = taken = 0
     for piece in pieces:
         offset, length, inserted = int(piece["offset"]), int(piece["length"]), int(piece["inserted"])
         text = removed(taken, taken + length)

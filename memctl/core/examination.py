@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.core import calls, marker, turns
 from memctl.core.faults import look, sound
-from memctl.core.findings import Findings, Found
+from memctl.core.findings import Findings
 from memctl.core.lines import Piece
+from memctl.core.mending import whole_text
 from memctl.core.planning import Plan, plain_spot
-from memctl.core.problems import REPAIRED, TABLE, WARNING, Problem
+from memctl.core.problems import ERROR, INFO, REPAIRED, TABLE, WARNING, Problem
 from memctl.core.seen import Seen
 from memctl.core.times import stored
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 #: What repair does of its own accord; the rest is asked for.
 DEFAULT = frozenset(REPAIRED) - {"bad-text"}
 _ROLES_MAX = 1000
-_SHOWN_CHARACTERS = 60
 
 
 class Summary:
@@ -93,9 +93,8 @@ class Examination:
         first = self.messages
         value = sound(data) if terminated else None
         if value is not None:
-            if not self._message(Piece(data, "", value, None), 0, offset, size):
-                looked = look(data)
-                self.plan.line(self.lines, offset, size_bytes, data, looked, [False])
+            if leaves := self._message(Piece(data, "", value, None), 0, offset, size):
+                self.plan.line(self.lines, offset, size_bytes, data, look(data), [leaves])
                 return
             for fresh in self._fresh:
                 fresh.settle(plain_spot(offset, size_bytes, size))
@@ -107,28 +106,28 @@ class Examination:
             self._blank_lines(offset, size_bytes, data)
             return
         looked = look(data, terminated=terminated, size_bytes=size)
-        kept = [
-            piece.message is None or self._message(piece, number, offset, size)
+        leaving = [
+            "" if piece.message is None else self._message(piece, number, offset, size)
             for number, piece in enumerate(looked.pieces)
         ]
-        if looked.faults or not all(kept):
-            standing, spots = self.plan.line(self.lines, offset, size_bytes, data, looked, kept)
+        if looked.faults or any(leaving):
+            planned = self.plan.line(self.lines, offset, size_bytes, data, looked, leaving)
             mends = False
             shown = ""
             for code, severity, start, length, detail in looked.faults:
+                problem = Problem(code, severity, self.lines, offset + start, length, detail)
                 if code == shown == "bad-number":
                     # One problem a line and code; the milder one is left when the graver one is mended.
-                    if mends and (code, severity) in standing:
-                        problem = Problem(code, severity, self.lines, offset + start, length, detail)
-                        self.findings.remaining.append(Found(problem, ""))
+                    if mends and (code, severity) in planned.standing:
+                        self.findings.add_remaining(problem)
                     continue
                 shown = code
-                mends = (code, severity) not in standing
-                self._note(code, severity, self.lines, offset + start, length, detail, mends)
+                mends = (code, severity) not in planned.standing
+                self.findings.add(problem, mends=mends, leaves=planned.leaves)
             if looked.pieces[0].code == "not-a-message" and data.strip(b"\0 \t\r[]{}").startswith(b'"'):
                 self.foreign_lines += 1
             if self._fresh:
-                self._settle(first, spots)
+                self._settle(first, planned.spots)
         elif self._fresh:
             self._settle(first, [plain_spot(offset, size_bytes, size)])
         if self._due:
@@ -153,7 +152,6 @@ class Examination:
         for group, missing in self._behind_user:
             self._name_open_calls(group, missing, WARNING, [])
         self._behind_user.clear()
-        self.findings.sort()
 
     def _note(
         self, code: str, severity: str, line: int, offset: int, length: int, detail: str, mends: bool
@@ -162,8 +160,8 @@ class Examination:
 
     # -- messages -----------------------------------------------------------------------------------------
 
-    def _message(self, piece: Piece, number: int, offset: int, size: int) -> bool:
-        """Take in one message of the present line; whether it stays there."""
+    def _message(self, piece: Piece, number: int, offset: int, size: int) -> str:
+        """Take in one message of the present line; the code for which it leaves that, or ""."""
         value = piece.message or {}
         place = self.messages
         self.messages += 1
@@ -190,10 +188,10 @@ class Examination:
                 leaves = self._ephemeral(offset, size)
         leaves = leaves or self._in_its_turn(piece, place, offset, size)
         if leaves:
-            if leaves in self.wanted:
-                self.plan.gone.append(place)
-                return False
-            return True
+            if leaves not in self.wanted:
+                return ""
+            self.plan.gone.append(place)
+            return leaves
         if again:
             detail = f"id {calls.shown(own['id'])}"
             self._note("duplicate-id", WARNING, self.lines, offset, size, detail, False)
@@ -201,13 +199,13 @@ class Examination:
             self._remember(own, piece, offset, size)
         if type(extra) is dict and len(extra) > 1 - (own is None):
             self._marked(extra, own or {}, place, offset, size)
-        return True
+        return ""
 
     def _marked(self, extra: dict[str, Any], own: dict[str, Any], place: int, offset: int, size: int) -> None:
         """Markers of a message that stays."""
         if extra.get(marker.INCOMPLETE) is True:
             self.markers["incomplete"] += 1
-            self._note("incomplete", "info", self.lines, offset, size, "", False)
+            self._note("incomplete", INFO, self.lines, offset, size, "", False)
         if extra.get(marker.SUMMARY) is True:
             self.markers["summary"] += 1
             self.last_summary = place
@@ -245,7 +243,7 @@ class Examination:
             return
         if self._moment is not None and moment < self._moment:
             seconds = (self._moment - moment).total_seconds()
-            self._note("time-order", "info", self.lines, offset, size, f"{seconds:,.6g} s back", False)
+            self._note("time-order", INFO, self.lines, offset, size, f"{seconds:,.6g} s back", False)
         self._moment = moment
 
     def _in_its_turn(self, piece: Piece, place: int, offset: int, size: int) -> str:
@@ -301,7 +299,7 @@ class Examination:
         """Results for the open calls of earlier turns, behind the last message of each group."""
         for group, missing in self._due:
             results: list[bytes] = []
-            self._name_open_calls(group, missing, "error", results)
+            self._name_open_calls(group, missing, ERROR, results)
             for text in results:
                 self.plan.add_message(group.last, group.behind, group.line, text)
         self._due.clear()
@@ -309,9 +307,10 @@ class Examination:
     def _name_open_calls(
         self, group: calls.Group, missing: frozenset[str], severity: str, results: list[bytes]
     ) -> None:
-        mends = severity == "error" and "open-call" in self.wanted and bool(missing) and group.behind >= 0
+        mends = severity == ERROR and "open-call" in self.wanted and bool(missing) and group.behind >= 0
         for id, call, detail in calls.open_calls(group.calls, missing):
             self.open_calls += 1
             self._note("open-call", severity, group.line, group.offset, group.size, detail, mends)
             if mends and id:
-                results.append(calls.interrupted(call, group.place, group.offset))
+                text = calls.interrupted(call, group.place, group.offset)
+                results.append(whole_text(text) if "bad-text" in self.wanted else text)

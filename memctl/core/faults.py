@@ -6,16 +6,22 @@ A line that is removed as a whole has that one fault only.
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any, NamedTuple
 
-from memctl.core import jsonl, keys, lines
+from memctl.core import jsonl, keys, lines, utf8
 from memctl.core.message import GO_LINE_BYTES
 from memctl.core.problems import ERROR, INFO, WARNING
 
 #: Faults for which the whole line leaves the file.
 WHOLE_LINE = frozenset(("torn-tail", "bad-json", "not-a-message", "blank-line"))
 _BOM = b"\xef\xbb\xbf"
+#: Up to half a surrogate pair that stands alone.
+LONE_HALF = (
+    rb"(?:[^\\]++|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|\\(?!u[dD][89a-fA-F][0-9a-fA-F]{2})[\s\S])*+(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+#: From this size on a line is looked at in a way that needs less memory.
+_LONG_BYTES = 4 << 20
 
 
 class Fault(NamedTuple):
@@ -45,12 +51,17 @@ def look(line: bytes, *, terminated: bool = True, size_bytes: int = 0) -> Looked
             f"{size_bytes or len(line):,} bytes; lines beyond {jsonl.LINE_MAX_BYTES >> 20} MiB are not read"
         )
         fault = Fault("line-too-long", WARNING, 0, size_bytes or len(line), beyond)
-        return Looked(lines.read_line(line), [fault, *_unended(line, terminated)])
+        return Looked(lines.read_line(line), [fault, *unended(line, terminated)])
+    if len(line) >= _LONG_BYTES:
+        from memctl.core import long_lines
+
+        if looked := long_lines.look(line, terminated):
+            return looked
     value = plain(line)
     if value is None:
         return _closely(line, terminated)
     piece = lines.Piece(line, "", value, None)
-    return Looked([piece], [*_of_message(line, value), *_unended(line, terminated)])
+    return Looked([piece], [*_of_message(line, value), *unended(line, terminated)])
 
 
 def plain(line: bytes) -> dict[str, Any] | None:
@@ -68,14 +79,17 @@ def sound(line: bytes) -> dict[str, Any] | None:
     """The message of a line that has no fault at all, seen at a glance; None if it has, or may have."""
     if len(line) >= GO_LINE_BYTES:
         return None
-    value = jsonl.compact(line)
-    if type(value) is dict and type(value.get("role")) is str:
-        kind = type(value.get("content"))
-        return value if kind is str or kind is type(None) else None
-    return None
+    value = plain(line)
+    if value is None or type(value.get("content")) is list:
+        return None
+    # In the most common form of its value no key is twice. That of other programs has a space behind colons.
+    is_spaced = line.startswith(b" ", line.find(b'":') + 2)
+    if (is_spaced or not jsonl.is_compact(value, line)) and keys.may_repeat(line, value):
+        return None
+    return value
 
 
-def _unended(line: bytes, terminated: bool) -> list[Fault]:
+def unended(line: bytes, terminated: bool) -> list[Fault]:
     return [] if terminated else [Fault("no-final-newline", WARNING, len(line), 0)]
 
 
@@ -97,16 +111,16 @@ def _closely(line: bytes, terminated: bool) -> Looked:
     pieces = lines.read_line(line, terminated=terminated)
     code = pieces[0].code
     if len(pieces) == 1 and code in WHOLE_LINE:
-        return Looked(pieces, [Fault(code, _severity(code), 0, len(line), _why(line, code))])
+        return Looked(pieces, [Fault(code, _severity(code), 0, len(line), why(line, code))])
     if code == "crlf" and sound(pieces[0].stored) is not None:
         returns = trailing_returns(line)
-        return Looked(pieces, [Fault(code, WARNING, returns[0], len(returns)), *_unended(line, terminated)])
-    faults = _of_bytes(line)
+        return Looked(pieces, [Fault(code, WARNING, returns[0], len(returns)), *unended(line, terminated)])
+    faults = of_bytes(line)
     if len(pieces) == 1 and code == "nul-bytes" and pieces[0].message is None:
         # Nothing but zero bytes, and white space perhaps: no newline is missing that would end anything.
         return Looked(pieces, [fault for fault in faults if fault.code == "nul-bytes"])
     if code == "unreadable-json":
-        faults.append(Fault(code, WARNING, 0, len(line), _why(line, code)))
+        faults.append(Fault(code, WARNING, 0, len(line), why(line, code)))
     elif pieces[0].code == "glued-lines":
         found = sum(piece.message is not None for piece in pieces)
         rest = len(pieces) - found
@@ -121,14 +135,14 @@ def _closely(line: bytes, terminated: bool) -> Looked:
                 if fault.code not in seen:
                     seen.add(fault.code)
                     faults.append(fault._replace(length=len(line)))
-    return Looked(pieces, faults + _unended(line, terminated))
+    return Looked(pieces, faults + unended(line, terminated))
 
 
 def _severity(code: str) -> str:
     return WARNING if code == "blank-line" else ERROR
 
 
-def _of_bytes(line: bytes) -> list[Fault]:
+def of_bytes(line: bytes) -> list[Fault]:
     """Zero bytes, byte order marks, CR at the end, bytes that are not UTF-8."""
     import re
 
@@ -137,23 +151,25 @@ def _of_bytes(line: bytes) -> list[Fault]:
     ]
     bare = line.replace(b"\0", b"") if faults else line
     if bare.startswith(_BOM):
-        faults.append(Fault("bom", WARNING, _place(line, bare, 0), len(_BOM)))
+        faults.append(Fault("bom", WARNING, _place(line, 0), len(_BOM)))
     if returns := trailing_returns(line):
         faults.append(Fault("crlf", WARNING, returns[0], len(returns)))
-    try:
-        bare.decode("utf-8")
-    except UnicodeDecodeError as error:
-        count = sum("\udc80" <= c <= "\udcff" for c in bare.decode("utf-8", "surrogateescape"))
-        detail = f"{count} byte{'s' if count > 1 else ''}, the first is {bare[error.start]:02X}"
-        faults.append(Fault("bad-utf8", ERROR, _place(line, bare, error.start), 1, detail))
+    broken = utf8.broken(bare)
+    first = next(broken, None)
+    if first is not None:
+        count = 1 + sum(1 for _ in broken)
+        detail = f"{count} byte{'s' if count > 1 else ''}, the first is {bare[first]:02X}"
+        faults.append(Fault("bad-utf8", ERROR, _place(line, first), 1, detail))
     return faults
 
 
-def _place(line: bytes, bare: bytes, position: int) -> int:
+def _place(line: bytes, position: int) -> int:
     """Where a byte of the line without its zero bytes stands in the line."""
-    if len(bare) == len(line):
-        return position
-    return next(at for at, _ in islice(((n, b) for n, b in enumerate(line) if b), position, None))
+    at, zeros = -1, 0
+    while at < position + zeros:
+        before, at = at, position + zeros
+        zeros += line.count(b"\0", before + 1, at + 1)
+    return at
 
 
 def trailing_returns(line: bytes) -> list[int]:
@@ -173,7 +189,7 @@ def _of_values(line: bytes, pieces: list[lines.Piece]) -> list[Fault]:
         message = pieces[0].message
         # Zero bytes may stand inside a number or an escape.
         bare = line.replace(b"\0", b"")
-        return [] if message is None else _of_text(line, bare, message)
+        return [] if message is None else of_text(line, bare, message)
     found: dict[tuple[str, str], Fault] = {}
     at = 0
     for piece in pieces:
@@ -182,7 +198,7 @@ def _of_values(line: bytes, pieces: list[lines.Piece]) -> list[Fault]:
         at = max(at, start + len(piece.stored))
         if piece.message is None or sound(piece.stored) is not None:
             continue
-        for fault in _of_text(piece.stored, piece.stored, piece.message):
+        for fault in of_text(piece.stored, piece.stored, piece.message):
             moved = fault._replace(start=start + fault.start)
             found.setdefault((fault.code, fault.severity), moved if start >= 0 else _whole(fault, line))
     return sorted(found.values(), key=lambda fault: (fault.code, fault.severity))
@@ -193,7 +209,7 @@ def _whole(fault: Fault, line: bytes) -> Fault:
     return fault._replace(start=0, length=len(line))
 
 
-def _of_text(line: bytes, bare: bytes, message: dict[str, Any]) -> list[Fault]:
+def of_text(line: bytes, bare: bytes, message: dict[str, Any]) -> list[Fault]:
     """The same of one message, given with and without its zero bytes."""
     faults: list[Fault] = []
     import re
@@ -201,21 +217,23 @@ def _of_text(line: bytes, bare: bytes, message: dict[str, Any]) -> list[Fault]:
     token = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?\b(?:NaN|Infinity)\b'
     if b"NaN" in bare or b"Infinity" in bare:
         for match in re.finditer(token, bare, re.DOTALL):
-            if not match[0].startswith(b'"'):
+            if bare[match.start()] != 0x22:
                 detail = match[0].decode("ascii")
-                faults.append(Fault("bad-number", ERROR, *_span(line, bare, match), detail))
+                faults.append(Fault("bad-number", ERROR, *_span(line, bare, match.span()), detail))
                 break
     if match := _beyond_a_double(bare):
         shown = match[0][:20].decode("ascii")
         detail = f"{shown}{'…' if len(match[0]) > 20 else ''} is beyond a double"
-        faults.append(Fault("bad-number", WARNING, *_span(line, bare, match), detail))
+        faults.append(Fault("bad-number", WARNING, *_span(line, bare, match.span()), detail))
     return faults + _lone_surrogates(line, bare, message)
 
 
-def _span(line: bytes, bare: bytes, match: Any) -> tuple[int, int]:
-    """Where what was found in the line without its zero bytes begins in the line, and its length there."""
-    start = _place(line, bare, match.start())
-    return start, _place(line, bare, match.end() - 1) + 1 - start
+def _span(line: bytes, bare: bytes, span: tuple[int, int]) -> tuple[int, int]:
+    """Where a span of the line without its zero bytes begins in the line, and its length there."""
+    if len(bare) == len(line):
+        return span[0], span[1] - span[0]
+    start = _place(line, span[0])
+    return start, _place(line, span[1] - 1) + 1 - start
 
 
 def _beyond_a_double(line: bytes) -> Any:
@@ -223,8 +241,10 @@ def _beyond_a_double(line: bytes) -> Any:
 
     token = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?[0-9]++(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+'
     for match in re.finditer(token, line, re.DOTALL):
+        if line[match.start()] == 0x22:
+            continue
         text = match[0]
-        is_large = text[:1] != b'"' and (len(text) > 308 or b"e" in text or b"E" in text)
+        is_large = len(text) > 308 or b"e" in text or b"E" in text
         if is_large and abs(float(text)) == float("inf"):
             return match
     return None
@@ -235,26 +255,13 @@ def _lone_surrogates(line: bytes, bare: bytes, message: dict[str, Any]) -> list[
         return []
     import re
 
-    escape = rb"\\(?:u([dD][89a-fA-F][0-9a-fA-F]{2})|.)"
-    halves = [match for match in re.finditer(escape, bare, re.DOTALL) if match[1]]
-    at = 0
-    while at < len(halves):
-        match = halves[at]
-        is_high = match[1][1:2] in b"89aAbB"
-        following = halves[at + 1] if at + 1 < len(halves) else None
-        paired = (
-            is_high
-            and following is not None
-            and following.start() == match.end()
-            and following[1][1:2] not in b"89aAbB"
-        )
-        if not paired:
-            fields = list(dict.fromkeys(_fields(message, "")))
-            where = ", ".join(fields[:3]) + (f" and {len(fields) - 3} more" if len(fields) > 3 else "")
-            detail = f"in {where}" if where else "in a value that a later key hides"
-            return [Fault("bad-text", WARNING, *_span(line, bare, match), detail)]
-        at += 2
-    return []
+    match = re.compile(LONE_HALF).match(bare)
+    if match is None:
+        return []
+    fields = list(dict.fromkeys(_fields(message, "")))
+    where = ", ".join(fields[:3]) + (f" and {len(fields) - 3} more" if len(fields) > 3 else "")
+    detail = f"in {where}" if where else "in a value that a later key hides"
+    return [Fault("bad-text", WARNING, *_span(line, bare, match.span(1)), detail)]
 
 
 def _fields(value: Any, name: str) -> list[str]:
@@ -273,7 +280,7 @@ def _fields(value: Any, name: str) -> list[str]:
     return found
 
 
-def _why(line: bytes, code: str) -> str:
+def why(line: bytes, code: str) -> str:
     """Why a line is no message, for people."""
     if code == "blank-line":
         return ""

@@ -44,22 +44,17 @@ def loads(data: bytes) -> Any:
     return value
 
 
-def compact(data: bytes) -> Any:
-    """The value of a text that is the most common form of its value, byte for byte; else None.
-
-    No key is in such a text twice, no half of a surrogate pair, and it does not nest deep: orjson stops at
-    254 levels when it writes.
-    """
+def is_compact(value: Any, data: bytes) -> bool:
+    """Whether a text is the most common form of its value, byte for byte; if it nests deep it is not."""
     global _orjson_dumps
     if _orjson_dumps is None:
         import orjson
 
         _orjson_dumps = orjson.dumps
     try:
-        value = (_orjson_loads or loads)(data)
-        return value if _orjson_dumps(value) == data else None
+        return bool(_orjson_dumps(value) == data)
     except (ValueError, TypeError):
-        return None
+        return False
 
 
 def exact(text: str, constants: Constants | None = None) -> Any:

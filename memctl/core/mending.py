@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from memctl.core import jsonl
+from memctl.core import jsonl, utf8
 from memctl.core.faults import WHOLE_LINE, trailing_returns
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def mend(line: bytes, looked: Looked, wanted: Collection[str], kept: Sequence[bo
     if b"\0" in line and "nul-bytes" not in codes:
         codes -= _ANEW | ({"bom"} if scattered else set())
     if codes & _ANEW or (scattered and "bom" in codes):
-        text = rewritten(line, codes)
+        text = _as_served(looked, codes) or rewritten(line, codes)
         return Mended([Change(0, len(line), text)], [Tile(0, len(line), text)], frozenset(codes))
     changes = [
         Change(fault.start, fault.length, b"")
@@ -86,13 +86,20 @@ def mend(line: bytes, looked: Looked, wanted: Collection[str], kept: Sequence[bo
     if "crlf" in codes:
         changes += [Change(position, 1, b"") for position in trailing_returns(line)]
     changes.sort()
-    mended = without(line, changes) if changes else None
+    mended = _as_served(looked, codes) or without(line, changes) if changes else None
     return Mended(changes, [Tile(0, len(line), mended)], frozenset(codes))
 
 
 def _is_mended(code: str, severity: str, wanted: Collection[str]) -> bool:
     # A number beyond a double is left as it is.
     return code in wanted and code in MENDED and not (code == "bad-number" and severity != "error")
+
+
+def _as_served(looked: Looked, codes: set[str]) -> bytes | None:
+    """What readers are served of the line's only message, if that is what mending these codes leaves."""
+    own = _CUT | _ANEW - {"bad-text"}
+    of_reading = {fault.code for fault in looked.faults if _is_mended(fault.code, fault.severity, own)}
+    return looked.pieces[0].mended if of_reading == codes & (_CUT | _ANEW) else None
 
 
 def without(line: bytes, changes: Sequence[Change]) -> bytes:
@@ -113,18 +120,11 @@ def rewritten(line: bytes, codes: Collection[str]) -> bytes:
     if "bom" in codes:
         line = line.removeprefix(_BOM)
     if "bad-utf8" in codes:
-        line = utf8(line)
+        line = utf8.mended(line)
     if "bad-number" in codes:
         text = line.decode("utf-8", "surrogateescape")
         line = jsonl.null_for_constants(text).encode("utf-8", "surrogateescape")
     return whole_text(line) if "bad-text" in codes else line
-
-
-def utf8(data: bytes) -> bytes:
-    """`data` with U+FFFD for each byte that is not UTF-8."""
-    # Each byte that is not UTF-8 decodes to one of U+DC80 to U+DCFF.
-    text = data.decode("utf-8", "surrogateescape")
-    return text.translate(dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")).encode("utf-8")
 
 
 def whole_text(line: bytes) -> bytes:

@@ -12,6 +12,8 @@ from memctl.errors import BadName, BadReference, UsageError
 
 SUFFIX = ".jsonl"
 ACTIVITIES_SUFFIX = ".jsonl.activities"
+#: The end of the name of the file beside a repaired one that has what was taken out of that.
+QUARANTINE_SUFFIX = ".quarantine"
 #: The longest file name that ext4, XFS, APFS and most others take, in bytes.
 FILE_NAME_MAX_BYTES = 255
 #: Arguments with one of these ends are files, whether they exist or not.

@@ -37,6 +37,17 @@ class Added(NamedTuple):
     text: bytes
 
 
+class Planned(NamedTuple):
+    """What becomes of a line: which faults it has then, by code and severity, where its messages stand.
+
+    Of `spots` one is None for a message that leaves. `leaves`: the whole line does, with its messages.
+    """
+
+    standing: set[tuple[str, str]]
+    spots: list[Spot | None]
+    leaves: bool
+
+
 class Plan:
     """The edits of a log, in the making. `gone` are the numbers of the messages that leave, in order."""
 
@@ -47,15 +58,16 @@ class Plan:
         self.added: list[Added] = []
 
     def line(
-        self, line: int, offset: int, size_bytes: int, data: bytes, looked: Looked, kept: Sequence[bool]
-    ) -> tuple[set[tuple[str, str]], list[Spot | None]]:
+        self, line: int, offset: int, size_bytes: int, data: bytes, looked: Looked, leaving: Sequence[str]
+    ) -> Planned:
         """Plan a line with faults, or of which a message leaves.
 
-        The answer is which faults it has then, by code and severity, and of each message where it stands,
-        None for one that leaves.
+        `leaving` has for each piece the code for which it leaves, "" for what stays or is no message.
         """
-        mended = mend(data, looked, self.wanted, kept)
-        why = next((fault.code for fault in looked.faults if fault.code in mended.codes), "removed")
+        mended = mend(data, looked, self.wanted, [not code for code in leaving])
+        whys = [code for code in leaving if code] if mended.gone else []
+        whys += [fault.code for fault in looked.faults if fault.code in mended.codes]
+        why = whys[0] if whys else ""
         if mended.gone:
             self.edits.add(offset, size_bytes, b"", line, why)
         for start, size, text in mended.changes if not mended.gone else ():
@@ -78,7 +90,7 @@ class Plan:
             start = -1 if is_glued and tile.end - tile.start == len(data) else offset + tile.start
             ended = tile.text is not None and not is_last
             spots.append(Spot(start, offset + tile.end, behind, tile.text, ended))
-        return _standing(data, looked, mended), spots
+        return Planned(_standing(data, looked, mended), spots, mended.gone and bool(spots))
 
     def add_message(self, behind: int, spot_behind: int, line: int, text: bytes) -> None:
         """A message more, behind the message `behind`, at an offset of the old file."""
@@ -92,7 +104,7 @@ def _standing(line: bytes, looked: Looked, mended: Mended) -> set[tuple[str, str
         return set()
     if "glued-lines" not in mended.codes:
         return {
-            (code, severity) for code, severity, *_ in looked.faults if not is_mended(code, severity, mended)
+            (code, severity) for code, severity, *_ in looked.faults if not _is_mended(code, severity, mended)
         }
     standing: set[tuple[str, str]] = set()
     for tile in mended.tiles:
@@ -105,7 +117,7 @@ def _standing(line: bytes, looked: Looked, mended: Mended) -> set[tuple[str, str
     return standing
 
 
-def is_mended(code: str, severity: str, mended: Mended) -> bool:
+def _is_mended(code: str, severity: str, mended: Mended) -> bool:
     """Whether a fault is among those that are mended; a number beyond a double never is."""
     return code in mended.codes and (code != "bad-number" or severity == "error")
 

@@ -9,18 +9,22 @@ from __future__ import annotations
 from typing import NamedTuple
 
 ERROR, WARNING, INFO = "error", "warning", "info"
+#: The severities, the gravest first.
+SEVERITIES = (ERROR, WARNING, INFO)
 
 
 class Code(NamedTuple):
     """A code word's severity, what it means, and what repair does; an empty `remedy`: repair leaves it.
 
-    `also` is the severity that it has in a milder case, "" if there is none; `why` says why it is left.
+    Of some there is a `milder` case, which is left, and of the severity `also`; both are "" where there is
+    none. `why` says why repair leaves it.
     """
 
     severity: str
     what: str
     remedy: str = ""
     also: str = ""
+    milder: str = ""
     why: str = ""
 
 
@@ -36,9 +40,10 @@ TABLE: dict[str, Code] = {
     ),
     "bad-number": Code(
         ERROR,
-        "NaN or Infinity, which is not JSON (milder: a number beyond a double, which is left)",
+        "NaN or Infinity, which is not JSON",
         "null in its place; the original line to quarantine",
         also=WARNING,
+        milder="a number beyond a double, which is left",
     ),
     "glued-lines": Code(
         ERROR,
@@ -60,9 +65,10 @@ TABLE: dict[str, Code] = {
     "orphan-result": Code(ERROR, "a tool result without its call in front of it", "to quarantine"),
     "open-call": Code(
         ERROR,
-        "a tool call without its result (milder: in the last turn, where it may still come)",
+        "a tool call without its result",
         "a result that says it was interrupted, in its place",
         also=WARNING,
+        milder="in the last turn, where it may still come",
     ),
     "duplicate-result": Code(ERROR, "a second result for one call", "the first stays, this to quarantine"),
     "duplicate-message": Code(
@@ -104,7 +110,7 @@ TABLE: dict[str, Code] = {
     "stale-cache": Code(INFO, "a cache that does not match the file", "rebuilt"),
 }
 
-#: What a report says that repair does about a problem of a code.
+#: What a report says that repair does about a problem of a code, by itself or on the way.
 ACTIONS = {
     "torn-tail": "set aside",
     "no-final-newline": "newline added",
@@ -132,7 +138,6 @@ ACTIONS = {
 #: The codes that `--only` takes.
 REPAIRED = (*(code for code, row in TABLE.items() if row.remedy), "bad-text")
 _RANK = {code: rank for rank, code in enumerate(TABLE)}
-_SEVERITY_RANK = {ERROR: 0, WARNING: 1, INFO: 2}
 
 
 class Problem(NamedTuple):
@@ -151,7 +156,7 @@ class Problem(NamedTuple):
     @property
     def place(self) -> tuple[int, int, int]:
         """Sorts the problems of a file: those of the file itself, then line by line."""
-        return self.line or 0, self.offset or 0, _RANK[self.code]
+        return self.line or 0, self.offset or 0, rank(self.code)
 
 
 def problem(code: str, *, detail: str = "", severity: str = "") -> Problem:
@@ -159,6 +164,11 @@ def problem(code: str, *, detail: str = "", severity: str = "") -> Problem:
     return Problem(code, severity or TABLE[code].severity, None, None, None, detail)
 
 
+def rank(code: str) -> int:
+    """Where a code stands in the table."""
+    return _RANK[code]
+
+
 def gravest(severities: set[str]) -> str:
     """The worst of some severities, "" of none."""
-    return min(severities, key=_SEVERITY_RANK.__getitem__, default="")
+    return min(severities, key=SEVERITIES.index, default="")

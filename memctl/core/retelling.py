@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from memctl.core.edits import Edits
 
-_BOM = b"\xef\xbb\xbf"
-
 
 class Messages:
     """The messages of a log. `starts` has where the line of each begins, `summaries` their numbers."""
@@ -144,12 +142,11 @@ def restated(stored: bytes, offset: int, stated: dict[str, Any]) -> Edit | None:
 
     None if it says that already, or if it is too damaged for it.
     """
-    mark = len(_BOM) if stored.startswith(_BOM) else 0
     try:
-        text = with_covers(stored[mark:], stated)
+        text = with_covers(stored, stated)
     except (ValueError, IndexError):
         return None
-    return None if text == stored[mark:] else Edit(offset + mark, len(stored) - mark, text, 0, "covers")
+    return None if text == stored else Edit(offset, len(stored), text, 0, "covers")
 
 
 def _restated(log: Messages, number: int, stated: dict[str, Any]) -> Edit | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core.counting import COUNTERS
 from memctl.core.edits import Edits
+from memctl.core.names import QUARANTINE_SUFFIX
 from memctl.errors import Changing, MemctlError, Overtaken
 from memctl.ops.setup import rfc3339
 from memctl.ops.source import with_index
@@ -59,7 +60,7 @@ def of_log(
         return Carried(id, facts, None, None)
     # A link is followed to the file, and what is kept lies beside that.
     named = os.path.realpath(named) if os.path.islink(named) else named
-    aside = f"{named}{beside.QUARANTINE_END}" if edits.removed_bytes else None
+    aside = f"{named}{QUARANTINE_SUFFIX}" if edits.removed_bytes else None
     backup = beside.backup_of(named, source.fd, end) if output is None else None
     return Carried(id, facts, aside, backup)
 
@@ -99,7 +100,7 @@ def _note(setup: Setup, carried: Carried, edits: Edits, fd: int, end: int) -> di
         "length": taken_bytes,
         "sha256": taken,
         "size_before": end,
-        "sha256_before": revision.digest(revision.edited(fd, Edits(), end))[1],
+        "sha256_before": revision.digest_upto(fd, end),
         "size_after": new_bytes,
         "sha256_after": new,
     }

@@ -6,9 +6,10 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+from memctl.core.names import QUARANTINE_SUFFIX
 from memctl.errors import CannotCreate, UsageError
 from memctl.ops.targets import listed
-from memctl.store import beside, census, locks
+from memctl.store import census, locks
 from memctl.store.rewrite import overtaken
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def check_output(setup: Setup, row: Listed, output: str) -> None:
         raise UsageError(f"-o {output} is not a regular file")
     if _is_input(row, output):
         raise UsageError("-o names the input itself", hint="--apply repairs it in place")
-    if _is_input(row, os.path.realpath(output) + beside.QUARANTINE_END):
+    if _is_input(row, os.path.realpath(output) + QUARANTINE_SUFFIX):
         raise UsageError(f"what leaves the file would be kept in {row.path}, the input itself")
     if census.store_of(output) is not None or census.reference_of(setup.layout, output) is not None:
         raise UsageError(f"-o {output} lies in a store, where only its own commands write")

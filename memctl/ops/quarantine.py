@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core import names, restoring
 from memctl.core.edits import Edits
+from memctl.core.names import QUARANTINE_SUFFIX
 from memctl.core.restoring import Undo
 from memctl.errors import AlreadyExists, BadInput, BadName, NotFound, UsageError
 from memctl.ops import destination, undo
@@ -211,11 +212,11 @@ def file_of(path: str) -> str:
 
     Raises UsageError for another name, NotFound if there is none.
     """
-    if not path.endswith(beside.QUARANTINE_END):
-        raise UsageError(f"{path} is no file of quarantine", hint=f"its name ends in {beside.QUARANTINE_END}")
+    if not path.endswith(QUARANTINE_SUFFIX):
+        raise UsageError(f"{path} is no file of quarantine", hint=f"its name ends in {QUARANTINE_SUFFIX}")
     given = os.path.expanduser(path) if path.startswith("~") else path
-    repaired = given.removesuffix(beside.QUARANTINE_END)
-    real = os.path.realpath(repaired) + beside.QUARANTINE_END
+    repaired = given.removesuffix(QUARANTINE_SUFFIX)
+    real = os.path.realpath(repaired) + QUARANTINE_SUFFIX
     for name in (given, real):
         if os.path.isfile(name):
             return os.path.realpath(name)
@@ -226,8 +227,8 @@ def file_of(path: str) -> str:
 
 def _restore_file(setup: Setup, path: str, id: str | None) -> Restored:
     aside = file_of(path)
-    target = aside.removesuffix(beside.QUARANTINE_END)
-    shown = path.removesuffix(beside.QUARANTINE_END)
+    target = aside.removesuffix(QUARANTINE_SUFFIX)
+    shown = path.removesuffix(QUARANTINE_SUFFIX)
     note, data = beside.kept(aside, id)
     plan = restoring.undo(note, data)
     _check_target(shown, target)

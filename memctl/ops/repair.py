@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.core import activities as activity
 from memctl.core.edits import Edits
-from memctl.core.problems import ACTIONS, Problem, problem
+from memctl.core.problems import ACTIONS, INFO, Problem, problem
 from memctl.errors import BadInput, MemctlError, NotFound, Overtaken, UsageError, of_system
 from memctl.formats import files as formats
 from memctl.ops import carrying, destination
@@ -185,13 +185,14 @@ def _repaired(
     findings = found.findings
     edits = examined.edits
     fixed, left = _of_file(problems, request)
+    severities = findings.severities_left | {row["severity"] for row in left}
     for row_found, action in (*findings.found, *findings.remaining):
         if action:
             fixed.append({"code": row_found.code, "line": row_found.line, "action": action})
         else:
             left.append({"code": row_found.code, "line": row_found.line, "severity": row_found.severity})
     listed_fixed, listed_left = len(fixed), len(left)
-    unlisted = findings.unlisted()
+    unlisted = findings.unlisted(remaining=True)
     of_lines = sum(number for (_, _, action), number in findings.counts.items() if action)
     beyond = sum(unlisted.values())
     fixed_beyond = of_lines - sum(1 for _, action in findings.found if action)
@@ -210,6 +211,7 @@ def _repaired(
         unlisted=unlisted,
         fixed_count=listed_fixed + fixed_beyond,
         left_count=listed_left + beyond - fixed_beyond,
+        leaves_trouble=bool(severities - {INFO}),
         messages=found.messages - len(found.plan.gone) + len(found.plan.added),
     )
 
@@ -286,5 +288,6 @@ def _plain(
         unlisted={},
         fixed_count=len(fixed),
         left_count=len(left),
+        leaves_trouble=any(row["severity"] != INFO for row in left),
         messages=0,
     )

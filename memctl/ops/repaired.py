@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core.examination import DEFAULT
-from memctl.core.problems import INFO, REPAIRED, TABLE
+from memctl.core.problems import REPAIRED, TABLE
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ class Repaired(NamedTuple):
 
     `kept` and `quarantined_bytes` together are the bytes of the input and the newlines added. `added_bytes`
     are others that were put in. `quarantine` and `backup` are where the rest is, None if there is none.
+    `fixed_count`, `left_count` and `leaves_trouble` (an error or a warning is left) count the unlisted too;
+    they are not in the report.
     """
 
     target: str
@@ -47,12 +49,13 @@ class Repaired(NamedTuple):
     unlisted: dict[str, int]
     fixed_count: int
     left_count: int
+    leaves_trouble: bool
     messages: int
 
     def report(self) -> dict[str, Any]:
         """The report of `--json`."""
         values = self._asdict()
-        for key in ("fixed_count", "left_count"):
+        for key in ("fixed_count", "left_count", "leaves_trouble"):
             del values[key]
         return values
 
@@ -60,11 +63,6 @@ class Repaired(NamedTuple):
     def is_mending(self) -> bool:
         """Whether anything was or would be fixed."""
         return self.fixed_count > 0
-
-    @property
-    def leaves_trouble(self) -> bool:
-        """Whether an error or a warning is left."""
-        return any(row["severity"] != INFO for row in self.left)
 
 
 class Repairs(NamedTuple):

@@ -40,18 +40,14 @@ NOTHING = Undone(0, 0, 0, False, 0, 0)
 
 def applies(fd: int, undo: Undo, end: int) -> bool:
     """Whether the log begins with what the edits made of it."""
-    return undo.size_after <= end and _digest(fd, undo.size_after) == undo.sha256_after
+    return undo.size_after <= end and revision.digest_upto(fd, undo.size_after) == undo.sha256_after
 
 
 def is_done(fd: int, undo: Undo, end: int) -> bool:
     """Whether the log begins with what was there before the edits: a killed process had put it back."""
     if not undo.sha256_before or undo.size_before > end:
         return False
-    return _digest(fd, undo.size_before) == undo.sha256_before
-
-
-def _digest(fd: int, end: int) -> str:
-    return revision.digest(revision.edited(fd, Edits(), end))[1]
+    return revision.digest_upto(fd, undo.size_before) == undo.sha256_before
 
 
 def put_back(

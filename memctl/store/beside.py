@@ -12,13 +12,13 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core import jsonl
+from memctl.core.names import QUARANTINE_SUFFIX
 from memctl.errors import BadInput, NotFound
 from memctl.store import directories, files, revision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-QUARANTINE_END = ".quarantine"
 _BLOCK_BYTES = 1 << 20
 _NOTE_MAX_BYTES = 1 << 30
 #: A pipe with such a name is not waited for.
@@ -39,11 +39,11 @@ def add_section(path: str, id: str, note: Iterable[bytes], taken: Iterable[bytes
     The file is written anew beside itself, so that no section is ever half there. A section with this id,
     of a process that was killed before it replaced the file, is written anew too.
     """
-    target = path + QUARANTINE_END
+    target = path + QUARANTINE_SUFFIX
     old = os.open(target, _FLAGS) if os.path.lexists(target) else -1
     try:
         spans = [] if old < 0 else list(_spans_without(old, target, id))
-        _write(target, _joined(old, spans, note, taken), fsync=fsync)
+        write(target, _joined(old, spans, note, taken), fsync=fsync)
         return sum(end - start for start, end in spans)
     finally:
         if old >= 0:
@@ -55,13 +55,13 @@ def take_section_back(path: str, size_bytes: int) -> None:
 
     Nothing is written, so it is possible on a full disk too.
     """
-    directory, name = os.path.split(path + QUARANTINE_END)
+    if not size_bytes:
+        _unlink(path + QUARANTINE_SUFFIX)
+        return
+    directory, name = os.path.split(path + QUARANTINE_SUFFIX)
     dir_fd = os.open(directory or ".", directories.FLAGS)
     try:
-        if not size_bytes:
-            files.unlink(dir_fd, name)
-            return
-        fd = files.open_file(dir_fd, name, path + QUARANTINE_END, write=True)
+        fd = files.open_file(dir_fd, name, path + QUARANTINE_SUFFIX, write=True)
         try:
             files.truncate(fd, size_bytes, fsync=False)
         finally:
@@ -96,7 +96,8 @@ def _blocks(fd: int, end: int, position: int = 0) -> Iterator[bytes]:
         position += len(block)
 
 
-def _write(path: str, chunks: Iterable[bytes], *, fsync: bool) -> None:
+def write(path: str, chunks: Iterable[bytes], *, fsync: bool) -> None:
+    """Write a file whole, durable on return; a new one has mode 0600, another one keeps its own."""
     directory, name = os.path.split(path)
     dir_fd = os.open(directory or ".", directories.FLAGS)
     try:
@@ -106,9 +107,13 @@ def _write(path: str, chunks: Iterable[bytes], *, fsync: bool) -> None:
         os.close(dir_fd)
 
 
-def write(path: str, chunks: Iterable[bytes], *, fsync: bool) -> None:
-    """Write a file whole, durable on return; a new one has mode 0600, another one keeps its own."""
-    _write(path, chunks, fsync=fsync)
+def _unlink(path: str, *, fsync: bool = False) -> None:
+    directory, name = os.path.split(path)
+    dir_fd = os.open(directory or ".", directories.FLAGS)
+    try:
+        files.unlink(dir_fd, name, fsync=fsync)
+    finally:
+        os.close(dir_fd)
 
 
 def sections(path: str) -> list[Section]:
@@ -153,16 +158,11 @@ def remove_section(path: str, id: str, *, fsync: bool) -> None:
     try:
         spans = list(_spans_without(fd, path, id))
         if spans:
-            _write(path, (block for start, end in spans for block in _blocks(fd, end, start)), fsync=fsync)
+            write(path, (block for start, end in spans for block in _blocks(fd, end, start)), fsync=fsync)
             return
     finally:
         os.close(fd)
-    directory, name = os.path.split(path)
-    dir_fd = os.open(directory or ".", directories.FLAGS)
-    try:
-        files.unlink(dir_fd, name, fsync=fsync)
-    finally:
-        os.close(dir_fd)
+    _unlink(path, fsync=fsync)
 
 
 def _sections(fd: int, path: str) -> Iterator[Section]:
@@ -228,15 +228,10 @@ def keep_backup(name: str, fd: int, end: int, *, fsync: bool) -> bool:
     """
     if os.path.lexists(name):
         return False
-    _write(name, _blocks(fd, end), fsync=fsync)
+    write(name, _blocks(fd, end), fsync=fsync)
     return True
 
 
 def remove_backup(name: str) -> None:
     """Undo `keep_backup`: the file stayed as it was after all."""
-    directory, base = os.path.split(name)
-    dir_fd = os.open(directory or ".", directories.FLAGS)
-    try:
-        files.unlink(dir_fd, base)
-    finally:
-        os.close(dir_fd)
+    _unlink(name)

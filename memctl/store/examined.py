@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from memctl.core import covers, splice
 from memctl.core.edits import Edit
+from memctl.core.problems import TABLE, Problem
 from memctl.store.repaired import Repaired, Stored
 from memctl.store.scanning import scan
 
@@ -44,29 +45,38 @@ class Examined:
         boundaries = self._boundaries()
         self.examination.finish()
         self.edits: Edits = self.examination.plan.edits.sealed()
-        if len(self.edits) and boundaries:
-            self._rewrite_summaries(boundaries)
+        found_again = self._rewrite_summaries(boundaries) if len(self.edits) and boundaries else set()
+        findings = self.examination.findings
+        for summary, _, is_found in boundaries:
+            if not is_found:
+                place = summary.line, summary.offset, summary.size
+                problem = Problem("bad-summary", TABLE["bad-summary"].severity, *place, "")
+                findings.add(problem, mends=summary.place in found_again)
+        findings.sort()
 
     def _boundaries(self) -> list[tuple[Summary, int, bool]]:
-        """Each summary, how many messages it covers, and whether that was found where it says."""
+        """Each summary, how many messages it covers, and whether that was found."""
         found: list[tuple[Summary, int, bool]] = []
         previous = 0
         for summary in self.examination.summaries:
             boundary = covers.located(
                 summary.value, summary.place, previous, self._old.lines, self._old.places
             )
-            if boundary is None:
-                self.examination.findings.add_bad_summary(summary.line, summary.offset, summary.size)
             previous = previous if boundary is None else boundary
             found.append((summary, previous, boundary is not None))
         return found
 
-    def _rewrite_summaries(self, boundaries: list[tuple[Summary, int, bool]]) -> None:
-        """Let each summary that stays hide after the repair what it hid before, less what is gone."""
+    def _rewrite_summaries(self, boundaries: list[tuple[Summary, int, bool]]) -> set[int]:
+        """Let each summary that stays hide after the repair what it hid before, less what is gone.
+
+        The answer is which messages are summaries whose place was not found, and is again once the rest is
+        repaired.
+        """
         first = self.edits[0].offset
         new = Repaired(self._old, self.examination.plan)
         previous = 0
         stretches: list[Edit] = []
+        again: set[int] = set()
         for summary, boundary, found in boundaries:
             wanted = new.boundary_of(boundary)
             spot = summary.spot
@@ -78,7 +88,7 @@ class Examined:
                     and covers.located(summary.value, own, previous, new.lines, new.places) is not None
                 ):
                     found = True
-                    self.examination.findings.note_summary_found(summary.line)
+                    again.add(summary.place)
                 if found and spot.start >= 0:
                     line = new.text(own)
                     text = splice.with_covers(line, covers.stating(own, wanted, new.lines))
@@ -91,3 +101,4 @@ class Examined:
         if stretches:
             self.edits = self.edits.with_stretches(stretches)
             self.rewritten = len(stretches)
+        return again

@@ -7,6 +7,7 @@ Both are durable before the bytes leave the place they come from.
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -131,6 +132,16 @@ def _directories(layout: Layout) -> Iterator[tuple[str, int]]:
             os.close(dir_fd)
 
 
+@contextmanager
+def _holding(layout: Layout, id: str) -> Iterator[tuple[str, int]]:
+    """The user who has an item in quarantine, and the open directory that it is in. Raises NotFound."""
+    for user, dir_fd in _directories(layout):
+        if f"{id}.bytes" in os.listdir(dir_fd):
+            yield user, dir_fd
+            return
+    raise NotFound(f"nothing with the id {id} in quarantine", hint="memctl quarantine list")
+
+
 def users(root: str, folder: str) -> list[str]:
     """The users that have a directory in `folder` below the root."""
     try:
@@ -165,32 +176,26 @@ def _parsed(data: bytes, id: str) -> dict[str, Any]:
 
 def read(layout: Layout, id: str) -> bytes:
     """The bytes of an item. Raises NotFound."""
-    for _, dir_fd in _directories(layout):
-        if f"{id}.bytes" in os.listdir(dir_fd):
-            return _content(dir_fd, f"{id}.bytes")
-    raise _missing(id)
+    with _holding(layout, id) as (_, dir_fd):
+        return _content(dir_fd, f"{id}.bytes")
 
 
 def note(layout: Layout, id: str) -> dict[str, Any]:
     """The whole note of an item, with `user`, as far as it can be read. Raises NotFound."""
-    for user, dir_fd in _directories(layout):
-        if f"{id}.bytes" in os.listdir(dir_fd):
-            try:
-                return {"user": user, **_parsed(_content(dir_fd, f"{id}.json"), id)}
-            except (OSError, ValueError, AccessDenied):
-                return {"user": user, **_facts(dir_fd, id)}
-    raise _missing(id)
+    with _holding(layout, id) as (user, dir_fd):
+        try:
+            return {"user": user, **_parsed(_content(dir_fd, f"{id}.json"), id)}
+        except (OSError, ValueError, AccessDenied):
+            return {"user": user, **_facts(dir_fd, id)}
 
 
 def find(layout: Layout, id: str) -> Item:
     """An item with its whole note. Raises NotFound, or BadInput if note or bytes are not what was kept."""
     from hashlib import sha256
 
-    for user, dir_fd in _directories(layout):
-        if f"{id}.bytes" not in os.listdir(dir_fd):
-            continue
+    hint = f"memctl quarantine show {id}"
+    with _holding(layout, id) as (user, dir_fd):
         data = _content(dir_fd, f"{id}.bytes")
-        hint = f"memctl quarantine show {id}"
         try:
             note = _parsed(_content(dir_fd, f"{id}.json"), id)
         except FileNotFoundError:
@@ -198,16 +203,11 @@ def find(layout: Layout, id: str) -> Item:
         except ValueError as error:
             message = f"the note of {id} is damaged ({error}); its bytes are still there"
             raise BadInput(message, hint=hint) from None
-        if note.get("sha256") != sha256(data).hexdigest():
-            raise BadInput(f"the bytes of {id} are not those that its note was written for", hint=hint)
-        return Item(user, note, data)
-    raise _missing(id)
+    if note.get("sha256") != sha256(data).hexdigest():
+        raise BadInput(f"the bytes of {id} are not those that its note was written for", hint=hint)
+    return Item(user, note, data)
 
 
 def _content(dir_fd: int, name: str) -> bytes:
     with open(files.open_file(dir_fd, name, name), "rb") as file:
         return file.read()
-
-
-def _missing(id: str) -> NotFound:
-    return NotFound(f"nothing with the id {id} in quarantine", hint="memctl quarantine list")

@@ -27,8 +27,14 @@ def edited(fd: int, edits: Edits, end: int) -> Iterator[bytes]:
         for block in window.read(at, offset):
             small.append(block)
             size += len(block)
-        small.append(text)
-        size += len(text)
+        if len(text) >= _BLOCK_BYTES:
+            # No second copy of it is made.
+            yield b"".join(small)
+            yield text
+            small, size = [], 0
+        else:
+            small.append(text)
+            size += len(text)
         at = offset + length
         if size >= _BLOCK_BYTES:
             yield b"".join(small)
@@ -78,6 +84,11 @@ def digest(chunks: Iterable[bytes]) -> tuple[int, str]:
         hashed.update(chunk)
         size_bytes += len(chunk)
     return size_bytes, hashed.hexdigest()
+
+
+def digest_upto(fd: int, end: int) -> str:
+    """The SHA-256 in hex of the first `end` bytes of a file."""
+    return digest(edited(fd, editing.Edits(), end))[1]
 
 
 def note(facts: dict[str, Any], edits: Edits) -> Iterator[bytes]:

@@ -143,7 +143,7 @@ def test_codes_page_is_the_table() -> None:
         entry = page.partition(f"\n{code}  (")[2].partition("\n\n")[0]
         first, what, about = entry.splitlines()
         assert (f"{row.severity}, milder: {row.also})" if row.also else f"{row.severity})") == first
-        assert row.what == what.strip()
+        assert (f"{row.what} (milder: {row.milder})" if row.milder else row.what) == what.strip()
         assert (f"repair: {row.remedy}" if row.remedy else f"left: {row.why}") == about.strip()
 
 

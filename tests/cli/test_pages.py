@@ -419,6 +419,32 @@ def test_many_repairs_are_undone_by_name(memctl: Memctl, root: Path, tmp_path: P
     assert [f"memctl --root {root} quarantine list"] == commands(page)
 
 
+def test_a_file_that_would_be_emptied_says_so(memctl: Memctl, tmp_path: Path) -> None:
+    """Where no line stays, the plan and the deed say that nothing does; one byte stays in the singular."""
+    (tmp_path / "x.jsonl").write_bytes(b"no\nno\n")
+    for words in ((), ("--apply",)):
+        lines = memctl("repair", "x.jsonl", *words).stdout.decode().splitlines()
+        assert 1 == lines.count("  nothing stays in the file")
+    assert b"" == (tmp_path / "x.jsonl").read_bytes()
+    (tmp_path / "y.jsonl").write_bytes(GOOD + b"no\n")
+    page = memctl("repair", "y.jsonl").stdout.decode()
+    assert "nothing stays" not in page
+    assert f"  {len(GOOD)} bytes stay; that is 2 messages\n" in page
+    (tmp_path / "z.jsonl").write_bytes(b'{"role":"user","content":"\xe9"}\n')
+    page = memctl("repair", "z.jsonl").stdout.decode()
+    assert "  1 byte stays, 31 bytes put in; that is 1 message\n" in page
+
+
+def test_a_copy_is_named(memctl: Memctl, tmp_path: Path) -> None:
+    """With -o the page names the copy, of a sound file too; of standard input nothing is said to stay."""
+    (tmp_path / "x.jsonl").write_bytes(GOOD)
+    page = memctl("repair", "x.jsonl", "-o", "y.jsonl").stdout.decode()
+    assert "x.jsonl\n  nothing to repair\n  a copy is y.jsonl; x.jsonl is as it was\n" == page
+    assert GOOD == (tmp_path / "y.jsonl").read_bytes()
+    page = memctl("repair", "-", "-o", "z.jsonl", input=GOOD + b"no\n").stdout.decode()
+    assert "  the repaired copy is z.jsonl\n" in page
+
+
 def test_failures_are_named() -> None:
     """A file that could not be repaired is named with the reason and the hint."""
     failed = {"target": "u/c", "code": "permission", "message": "no permission", "hint": "ask root"}

@@ -240,6 +240,14 @@ def test_quarantine_refuses(memctl: Memctl, filled: Path, line: tuple[str, ...],
     assert (code, b"") == (done.returncode, done.stdout)
 
 
+def test_quarantine_of_a_path_alone_is_hinted_at(memctl: Memctl) -> None:
+    """A path where the action is expected is answered with the command that lists it."""
+    done = memctl("quarantine", "talk.jsonl.quarantine")
+    assert (2, b"") == (done.returncode, done.stdout)
+    assert done.stderr.endswith(b"memctl: hint: memctl quarantine list talk.jsonl.quarantine\n")
+    assert b"--help" in memctl("quarantine", "throw").stderr
+
+
 def test_odd_names_in_the_list(memctl: Memctl, filled: Path) -> None:
     """A file whose name does not decode back is listed with its path, and can be read by it."""
     odd = filled / "conversations" / "alice" / "a%2fb.jsonl"

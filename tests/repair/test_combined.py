@@ -216,6 +216,75 @@ def test_so_many_problems_of_a_code_are_listed() -> None:
     assert (50_001, 50_001) == (len(found.found), found.counts["crlf", "warning", "CR removed"])
 
 
+def test_an_unlisted_warning_is_no_clean_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repair that leaves a warning beyond the problems that are listed of its code is not clean."""
+    monkeypatch.setattr(findings, "LISTED_MAX", 2)
+    user = b'{"role":"user","content":"a"}\n'
+    call = b'{"role":"assistant","tool_calls":[{"id":"c%d","function":{"name":"f","arguments":"{}"}}]}\n'
+    path = tmp_path / "calls.jsonl"
+    path.write_bytes(b"".join(user + call % number for number in range(4)))
+    done = Store(tmp_path / "store", settings=FAST).repair(str(path))
+    assert (3, 1, {"open-call": 2}) == (done.fixed, done.left, done.targets[0].unlisted)
+    assert [] == done.targets[0].left
+    assert (True, False) == (done.targets[0].leaves_trouble, done.is_clean)
+
+
+def test_so_many_milder_problems_behind_graver_ones_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers beyond a double in lines with NaN are left: all are counted, some listed, by both commands."""
+    monkeypatch.setattr(findings, "LISTED_MAX", 2)
+    path = tmp_path / "numbers.jsonl"
+    path.write_bytes(b'{"role":"user","content":"a","n":NaN,"m":1e999}\n{"role":"assistant"}\n' * 5)
+    store = Store(tmp_path / "store", settings=FAST)
+    assert {"bad-number": 3, "empty-message": 3} == store.inspect(str(path)).targets[0].unlisted
+    plan = store.repair(str(path), apply=False)
+    done = store.repair(str(path))
+    for report in (plan, done):
+        assert (5, 10) == (report.fixed, report.left)
+        assert {"bad-number": 6, "empty-message": 3} == report.targets[0].unlisted
+        assert (2, 4) == (len(report.targets[0].fixed), len(report.targets[0].left))
+    again = store.repair(str(path))
+    assert (0, 10, {"bad-number": 3, "empty-message": 3}) == (
+        again.fixed,
+        again.left,
+        again.targets[0].unlisted,
+    )
+
+
+DUPLICATE = b'{"role":"user","content":"a","extra":{"memctl":{"id":"x"}},"k":1,"k":2}'
+ORPHAN = b'{"role":"tool","content":"t","tool_call_id":"z","n":NaN}'
+
+
+@pytest.mark.parametrize(
+    ("codes", "actions", "lines", "kept"),
+    [
+        (
+            ["duplicate-message"],
+            [("duplicate-key", 2), ("duplicate-message", 2)],
+            [DUPLICATE + b"\n", DUPLICATE + b"\n"],
+            DUPLICATE + b"\n",
+        ),
+        (
+            ["orphan-result"],
+            [("bad-number", 2), ("crlf", 2), ("no-final-newline", 2), ("orphan-result", 2)],
+            [DUPLICATE + b"\n", ORPHAN + b"\r"],
+            DUPLICATE + b"\n",
+        ),
+        (["orphan-result"], [("orphan-result", 1)], [ORPHAN.replace(b"NaN", b"1") + b"\n"], b""),
+    ],
+)
+def test_a_line_that_leaves_with_its_message(
+    codes: list[str], actions: list[tuple[str, int]], lines: list[bytes], kept: bytes
+) -> None:
+    """All that is wrong with it is set aside with it, and the note says for which code it left."""
+    outcome = engine.repaired(b"".join(lines))
+    assert kept == outcome.new
+    assert codes == outcome.edits.codes()
+    done = [(row.problem.code, row.problem.line, row.action) for row in outcome.problems if row.action]
+    assert [(code, line, "set aside") for code, line in actions] == sorted(done)
+
+
 def test_more_problems_than_are_listed_are_counted_and_fixed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

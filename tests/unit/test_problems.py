@@ -87,8 +87,12 @@ def test_a_row(code: str, severity: str, also: str, remedy: str) -> None:
 
 @pytest.mark.parametrize("code", TABLE)
 def test_a_row_says_why(code: str) -> None:
-    """What is left has a reason, what is mended has none, and everything says what it is."""
+    """What is left has a reason, what is mended has none, and everything says what it is.
+
+    A milder case has a severity and a text, or there is none.
+    """
     row = TABLE[code]
+    assert bool(row.also) == bool(row.milder)
     assert row.what
     assert bool(row.remedy) != bool(row.why)
     assert row.what[:1] == row.what[:1].lower() or row.what.startswith(("JSON", "NaN"))

@@ -1,0 +1,141 @@
+"""Long lines: their faults, found without a copy of all their text for each step.
+
+The line is read in outline: strings that are JSON and long have a short one in their place, by which equal
+strings are equal still, blank ones blank, and those with half a surrogate pair have one. What such an outline
+cannot tell is left to the way in which all lines are looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from memctl.core import faults, keys, lines, utf8
+from memctl.core.faults import Fault, Looked
+from memctl.core.message import GO_LINE_BYTES
+from memctl.core.problems import ERROR, INFO, WARNING
+
+#: Strings beyond this are short in an outline.
+_KEPT_BYTES = 1 << 16
+_BOM = b"\xef\xbb\xbf"
+#: A string, or the beginning of one that is wrong or does not end.
+_STRING = rb'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+("?+)'
+_BLANK = rb'"(?: ++|\\[tnfr])*+"'
+_OBJECT = rb'\{[ \t\n\r]*+"'
+_CONSTANT = rb'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"|(-?\b(?:NaN|Infinity)\b)'
+
+
+class Outline(NamedTuple):
+    """A text with its long strings short; `stand_ins` are the values that these have."""
+
+    text: bytes
+    stand_ins: frozenset[str]
+
+
+def outline(data: bytes) -> Outline:
+    """The outline of a text; what lies behind a string that is wrong stays as it is."""
+    import re
+    from hashlib import sha256
+
+    view = memoryview(data)
+    parts: list[bytes | memoryview] = []
+    stand_ins = set()
+    at = 0
+    for match in re.finditer(_STRING, data):
+        start, end = match.span()
+        if end - start > _KEPT_BYTES:
+            name = sha256(view[start:end]).hexdigest()
+            if re.compile(_BLANK).fullmatch(data, start, end):
+                name = " "
+            elif data.find(b"\\u", start, end) >= 0 and re.compile(faults.LONE_HALF).match(data, start, end):
+                name += "\\ud800"
+            stand_ins.add(name)
+            parts += [view[at:start], b'"' + name.encode(), match[1]]
+            at = end
+        if not match[1]:
+            break
+    return Outline(b"".join([*parts, view[at:]]), frozenset(stand_ins))
+
+
+def look(line: bytes, terminated: bool) -> Looked | None:
+    """What a long line holds and what is wrong with it; None if its outline does not tell."""
+    of_bytes = faults.of_bytes(line)
+    stored = line.rstrip(b"\r")
+    spread = line.replace(b"\0", b"") if b"\0" in line else line
+    bare = spread.rstrip(b"\r").removeprefix(_BOM)
+    codes = [fault.code for fault in of_bytes]
+    if "bad-utf8" in codes:
+        bare = utf8.mended(bare)
+    short, stand_ins = outline(bare)
+    if not stand_ins:
+        return None
+    (piece, *others) = lines.read_line(short, terminated=terminated)
+    if others or piece.code in ("glued-lines", "bom", "blank-line"):
+        return None
+    if piece.code in faults.WHOLE_LINE:
+        if piece.code != "not-a-message" and _may_hold_another(bare):
+            return None
+        zeros = len(line) - len(spread)
+        why = _without_place(faults.why(short, piece.code)) + (f"; {zeros} zero bytes in it" if zeros else "")
+        return Looked([piece._replace(stored=stored)], [Fault(piece.code, ERROR, 0, len(line), why)])
+    value = piece.message
+    if value is None:
+        of_value = [Fault(piece.code, WARNING, 0, len(line), faults.why(short, piece.code))]
+        return Looked(
+            [piece._replace(stored=stored)], [*of_bytes, *of_value, *faults.unended(line, terminated)]
+        )
+    if any(id in stand_ins for id in _call_ids(value)):
+        return None
+    mended = bare if codes else None
+    code = next((code for code in ("bad-utf8", "nul-bytes", "bom", "crlf") if code in codes), "")
+    if piece.code == "bad-number":
+        code, mended = piece.code, _null_for_constants(bare)
+    found = [
+        *of_bytes,
+        *faults.of_text(line, spread, value),
+        *_of_message(line, short, value, bare if mended is None else mended),
+    ]
+    return Looked([lines.Piece(stored, code, value, mended)], [*found, *faults.unended(line, terminated)])
+
+
+def _of_message(line: bytes, short: bytes, value: dict[str, Any], printed: bytes) -> list[Fault]:
+    found = []
+    if len(printed) >= GO_LINE_BYTES:
+        found.append(Fault("line-too-long", WARNING, 0, len(line), f"{len(printed):,} bytes"))
+    if type(value.get("content")) is list:
+        found.append(Fault("list-content", INFO, 0, len(line)))
+    if keys.may_repeat(short, value) and (detail := keys.repeated(short)):
+        found.append(Fault("duplicate-key", WARNING, 0, len(line), detail))
+    return found
+
+
+def _may_hold_another(data: bytes) -> bool:
+    """Whether a message may lie behind a torn piece, whose quotes tell nothing about that message's own."""
+    import re
+
+    return re.compile(_OBJECT).search(data, 1, data.rfind(b'"role"') + 1) is not None
+
+
+def _call_ids(value: dict[str, Any]) -> list[str]:
+    calls = value.get("tool_calls")
+    ids = [call.get("id") for call in calls if type(call) is dict] if type(calls) is list else []
+    return [id for id in ids if type(id) is str]
+
+
+def _without_place(detail: str) -> str:
+    """A detail without the place in the outline, which is none of the line's."""
+    import re
+
+    return re.sub(r" \(character [0-9]+\)", "", detail)
+
+
+def _null_for_constants(data: bytes) -> bytes:
+    import re
+
+    view = memoryview(data)
+    parts: list[bytes | memoryview] = []
+    at = 0
+    for match in re.finditer(_CONSTANT, data):
+        if match.start(1) >= 0:
+            parts += [view[at : match.start(1)], b"null"]
+            at = match.end(1)
+    return b"".join([*parts, view[at:]])
