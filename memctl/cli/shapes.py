@@ -198,7 +198,7 @@ SHAPES: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("targets[].added_bytes", "number", "bytes that are put in, without the newlines in kept"),
         ("targets[].late_bytes", "number", "bytes that another program wrote meanwhile; they are kept"),
         ("targets[].quarantine", "text or null", "the item in quarantine, or the path of FILE.quarantine"),
-        ("targets[].backup", "text or null", "outside a store: the path of FILE.bak"),
+        ("targets[].backup", "text or null", "outside a store: where the file that is replaced is kept"),
         ("targets[].unlisted", "object", "code -> problems beyond the 50,000 that are listed of a code"),
         ("targets[].messages", "number", "messages in the repaired file"),
         ("fixed", "number", "problems mended, in all targets"),

@@ -13,6 +13,7 @@ from memctl.core.faults import look, sound
 from memctl.core.findings import Findings
 from memctl.core.lines import Piece
 from memctl.core.mending import whole_text
+from memctl.core.others import Others
 from memctl.core.planning import Plan, plain_spot
 from memctl.core.problems import ERROR, INFO, REPAIRED, TABLE, WARNING, Problem
 from memctl.core.seen import Seen
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
 
-    from memctl.core.planning import Spot
+    from memctl.core.others import Others
+from memctl.core.planning import Spot
 
 #: What repair does of its own accord; the rest is asked for.
 DEFAULT = frozenset(REPAIRED) - {"bad-text"}
@@ -65,8 +67,7 @@ class Examination:
         self.markers = {"summary": 0, "incomplete": 0, "ephemeral": 0}
         self.last_summary: int | None = None
         self.open_calls = 0
-        #: Lines of JSON that are objects or arrays, but no messages: another program's, if all are.
-        self.foreign_lines = 0
+        self.others = Others()
         self.findings = Findings()
         #: Where the line of each message begins, and which of several pieces it is, if not the first.
         self.starts = array("Q")
@@ -124,8 +125,8 @@ class Examination:
                 shown = code
                 mends = (code, severity) not in planned.standing
                 self.findings.add(problem, mends=mends, leaves=planned.leaves)
-            if looked.pieces[0].code == "not-a-message" and data.strip(b"\0 \t\r[]{}").startswith(b'"'):
-                self.foreign_lines += 1
+            if len(looked.pieces) == 1 and looked.pieces[0].message is None:
+                self.others.add(looked.pieces[0].code, data)
             if self._fresh:
                 self._settle(first, planned.spots)
         elif self._fresh:

@@ -79,14 +79,18 @@ def sound(line: bytes) -> dict[str, Any] | None:
     """The message of a line that has no fault at all, seen at a glance; None if it has, or may have."""
     if len(line) >= GO_LINE_BYTES:
         return None
-    value = plain(line)
-    if value is None or type(value.get("content")) is list:
+    try:
+        value: Any = jsonl.loads(line)
+    except ValueError:
+        return None
+    if line[-1:] == b"\r" or not lines.is_message(value) or type(value.get("content")) is list:
         return None
     # In the most common form of its value no key is twice. That of other programs has a space behind colons.
     is_spaced = line.startswith(b" ", line.find(b'":') + 2)
     if (is_spaced or not jsonl.is_compact(value, line)) and keys.may_repeat(line, value):
         return None
-    return value
+    message: dict[str, Any] = value
+    return message
 
 
 def unended(line: bytes, terminated: bool) -> list[Fault]:

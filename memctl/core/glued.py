@@ -73,9 +73,7 @@ class _Splitter:
         except (ValueError, RecursionError) as error:
             self.allowance -= getattr(error, "pos", len(text)) - position
             return None
-        if self.is_message(value) and not jsonl.is_too_deep(
-            text[position:end].encode("utf-8", "surrogatepass")
-        ):
+        if self.is_message(value) and not jsonl.is_too_deep(text[position:end]):
             return Stretch(position, end, value)
         return Stretch(position, end, None)
 

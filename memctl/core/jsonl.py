@@ -65,8 +65,8 @@ def exact(text: str, constants: Constants | None = None) -> Any:
     """
     import json
 
-    if is_too_deep(data := text.encode("utf-8", "surrogatepass")):
-        if is_json(data):
+    if is_too_deep(text):
+        if is_json(text):
             raise Unreadable(f"nesting beyond {DEPTH_MAX}")
         raise ValueError("brackets or values are not where JSON has them")
     found = Constants() if constants is None else constants
@@ -82,9 +82,13 @@ def exact(text: str, constants: Constants | None = None) -> Any:
         raise Unreadable(str(error)) from None
 
 
-def is_too_deep(data: bytes) -> bool:
+def is_too_deep(data: bytes | str) -> bool:
     """Whether a text nests deeper than `DEPTH_MAX`; brackets in strings do not count."""
-    if data.count(b"{") + data.count(b"[") <= DEPTH_MAX:
+    if isinstance(data, str):
+        opening = data.count("{") + data.count("[")
+    else:
+        opening = data.count(b"{") + data.count(b"[")
+    if opening <= DEPTH_MAX:
         return False
     from itertools import accumulate
 
@@ -104,14 +108,17 @@ _NO_MARKS = bytes(byte for byte in range(256) if byte not in b'{[]}"')
 _BLOCK_BYTES = 1 << 20
 
 
-def _brackets(data: bytes) -> Iterator[bytes]:
+def _brackets(data: bytes | str) -> Iterator[bytes]:
     """The brackets of a text, in order, block by block; a string that does not end holds all the rest."""
+    backslash = "\\" if isinstance(data, str) else b"\\"
     start, inside = 0, b""
     while start < len(data):
         end = start + _BLOCK_BYTES
-        while end < len(data) and data[end - 1] == 0x5C:
+        while end < len(data) and data[end - 1 : end] == backslash:
             end += 1
-        block = data[start:end].replace(b"\\\\", b"").replace(b'\\"', b"")
+        part = data[start:end]
+        block = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        block = block.replace(b"\\\\", b"").replace(b'\\"', b"")
         marks = inside + block.translate(None, _NO_MARKS)
         inside = b'"' if marks.count(b'"') % 2 else b""
         # Two quotes side by side change nothing for what is around them.
@@ -138,7 +145,7 @@ _VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _COLON, _COMMA_OR_END = range(6)
 _ENDS = bytes.maketrans(b"[{", b"]}")
 
 
-def is_json(data: bytes) -> bool:
+def is_json(data: bytes | str) -> bool:
     """Whether a text is JSON, however deep it nests and however long its numbers; NaN and Infinity pass.
 
     Of a text of very many tokens the beginning decides.
@@ -151,6 +158,8 @@ def is_json(data: bytes) -> bool:
             excess[pair] += brackets.count(pair[:1]) - brackets.count(pair[1:])
     if any(excess.values()):
         return False
+    if isinstance(data, str):
+        data = data.encode("utf-8", "surrogatepass")
     match = re.compile(_TOKEN).match
     # The closing brackets that are awaited.
     ends = bytearray()

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+_KEY_END = re.compile(rb'"[ \t\r]*+:')
 
 
 def may_repeat(line: bytes, value: dict[str, Any]) -> bool:
     """Whether the line may hold more keys than its value.
 
-    Each key's colon stands behind its quote or white space, so this many there are at most; `\\":` with one
-    backslash stands inside a text.
+    Each key ends with a quote and a colon, perhaps white space between them, so this many there are at most;
+    `\\":` with one backslash stands inside a text.
     """
-    count = line.count
-    most = count(b'":')
-    if b'\\":' in line:
-        most -= count(b'\\":') - count(b'\\\\":')
-    if b" :" in line:
-        most += count(b" :")
-    if b"\t" in line or b"\r" in line:
-        most += count(b"\t:") + count(b"\r:")
-    return most != _count(value)
+    keys = _count(value)
+    if line.count(b":") == keys:
+        return False
+    most = len(_KEY_END.findall(line))
+    if b"\\" in line:
+        most -= line.count(b'\\":') - line.count(b'\\\\":')
+    return most != keys
 
 
 def _count(value: dict[str, Any]) -> int:

@@ -46,6 +46,11 @@ def read_line(line: bytes, *, terminated: bool = True) -> list[Piece]:
     except jsonl.Unreadable:
         return [Piece(line.rstrip(b"\r"), "unreadable-json", None, None)]
     except ValueError:
+        # The error holds a copy of the line, so what comes next does not belong in here.
+        is_odd = True
+    else:
+        is_odd = False
+    if is_odd:
         return _read_odd(line, terminated)
     stored = line.rstrip(b"\r")
     if not is_message(value):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from memctl.core.counting import COUNTERS
 from memctl.core.edits import Edits
-from memctl.core.names import QUARANTINE_SUFFIX
 from memctl.errors import Changing, MemctlError, Overtaken
 from memctl.ops.setup import rfc3339
 from memctl.ops.source import with_index
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from memctl.core.names import Reference
+    from memctl.ops.aside import Aside
     from memctl.ops.setup import Setup
     from memctl.ops.source import Source
     from memctl.store.census import Listed
@@ -29,67 +29,7 @@ if TYPE_CHECKING:
 KINDS = ("index", "ids", *COUNTERS)
 
 
-class Carried(NamedTuple):
-    """Where what is taken out goes, and the note's facts; all of it follows from the file and the edits.
-
-    `quarantine` is an item's id, or a path; `backup` a path.
-    """
-
-    id: str
-    facts: dict[str, Any]
-    quarantine: str | None
-    backup: str | None
-
-
-# -- where it goes ----------------------------------------------------------------------------------------
-
-
-def of_log(
-    setup: Setup, row: Listed, source: Source, examined: Examined, end: int, output: str | None
-) -> Carried:
-    """Where the bytes that leave a log go."""
-    edits = examined.edits
-    facts = _facts(row, edits)
-    if not len(edits):
-        return Carried("", facts, None, None)
-    id = revision.item_id(facts, edits, source.fd)
-    if output is None and row.reference is not None:
-        return Carried(id, facts, id, None)
-    named = output if output is not None else row.path
-    if named == "-":
-        return Carried(id, facts, None, None)
-    # A link is followed to the file, and what is kept lies beside that.
-    named = os.path.realpath(named) if os.path.islink(named) else named
-    aside = f"{named}{QUARANTINE_SUFFIX}" if edits.removed_bytes else None
-    backup = beside.backup_of(named, source.fd, end) if output is None else None
-    return Carried(id, facts, aside, backup)
-
-
-def of_activities(row: Listed, fd: int, edits: Edits) -> Carried:
-    """Where activities go that are none."""
-    facts = {**_facts(row, edits), "activities": True}
-    if not len(edits):
-        return Carried("", facts, None, None)
-    id = revision.item_id(facts, edits, fd)
-    return Carried(id, facts, id, None)
-
-
-def _facts(row: Listed, edits: Edits) -> dict[str, Any]:
-    first = edits[0] if len(edits) else None
-    path = row.path if row.path == "-" else os.path.realpath(row.path)
-    named: dict[str, Any] = {"file": os.path.basename(path)}
-    if row.reference is not None:
-        named = {"conversation": row.reference.written()}
-    return {
-        **named,
-        "reason": "repaired",
-        "codes": edits.codes(),
-        "line": first.line if first else None,
-        "offset": first.offset if first else None,
-    }
-
-
-def _note(setup: Setup, carried: Carried, edits: Edits, fd: int, end: int) -> dict[str, Any]:
+def _note(setup: Setup, carried: Aside, edits: Edits, fd: int, end: int) -> dict[str, Any]:
     """The note: with the sizes and digests of before and after, by which the repair can be undone."""
     taken_bytes, taken = revision.digest(revision.taken_out(fd, edits))
     new_bytes, new = revision.digest(revision.edited(fd, edits, end))
@@ -106,16 +46,13 @@ def _note(setup: Setup, carried: Carried, edits: Edits, fd: int, end: int) -> di
     }
 
 
-# -- doing it ---------------------------------------------------------------------------------------------
-
-
 def carry_out(
     setup: Setup,
     row: Listed,
     source: Source,
     examined: Examined,
     end: int,
-    carried: Carried,
+    carried: Aside,
     output: str | None,
 ) -> int:
     """Keep what leaves, then write the repaired file; how many bytes arrived meanwhile and were kept.
@@ -124,9 +61,7 @@ def carry_out(
     nothing beside it that was not there. Raises Overtaken if the file was changed meanwhile.
     """
     edits, fd = examined.edits, source.fd
-    if not len(edits):
-        if output is not None:
-            beside.write(os.path.realpath(output), revision.edited(fd, edits, end), fsync=setup.fsync())
+    if not len(edits) and output is None:
         return 0
     if output is None and row.reference is not None and row.place is not None:
         late = in_store(setup, row.reference, row.place, source, edits, end, carried)
@@ -144,7 +79,7 @@ def carry_out(
 
 
 def _streams(
-    setup: Setup, carried: Carried, edits: Edits, fd: int, end: int, path: str
+    setup: Setup, carried: Aside, edits: Edits, fd: int, end: int, path: str
 ) -> tuple[Iterator[bytes], Iterator[bytes], Iterator[bytes]]:
     """The note, what is taken out, the new file."""
     note = _note(setup, carried, edits, fd, end)
@@ -202,7 +137,7 @@ def _outside(
     source: Source,
     edits: Edits,
     end: int,
-    carried: Carried,
+    carried: Aside,
     output: str | None,
     streams: tuple[Iterator[bytes], Iterator[bytes], Iterator[bytes]],
 ) -> int:
@@ -213,10 +148,14 @@ def _outside(
         if edits.removed_bytes:
             size_bytes = beside.add_section(path, carried.id, text, taken, fsync=fsync)
             steps.append(lambda: beside.take_section_back(path, size_bytes))
+        directory, name = os.path.split(path)
         if output is not None:
+            if carried.backup is not None:
+                before = os.path.join(directory, os.path.basename(carried.backup))
+                if beside.keep_other(before, path, fsync=fsync):
+                    steps.append(lambda: beside.remove_backup(before))
             beside.write(path, new, fsync=fsync)
             return 0
-        directory, name = os.path.split(path)
         if carried.backup is not None:
             backup = os.path.join(directory, os.path.basename(carried.backup))
             if beside.keep_backup(backup, source.fd, end, fsync=fsync):
@@ -235,7 +174,7 @@ def _outside(
 
 
 def in_store(
-    setup: Setup, reference: Reference, place: Place, source: Source, edits: Edits, end: int, carried: Carried
+    setup: Setup, reference: Reference, place: Place, source: Source, edits: Edits, end: int, carried: Aside
 ) -> int:
     """Keep what edits take out of a log as the item `carried.id`, then replace it; how many bytes came late.
 
@@ -259,7 +198,7 @@ def in_store(
     return late
 
 
-def set_activities_aside(setup: Setup, row: Listed, fd: int, edits: Edits, carried: Carried) -> None:
+def set_activities_aside(setup: Setup, row: Listed, fd: int, edits: Edits, carried: Aside) -> None:
     """Keep activities that are none, and remove their file: a conversation without any has the empty list.
 
     Raises Overtaken if they were replaced meanwhile.

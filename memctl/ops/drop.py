@@ -11,6 +11,7 @@ from memctl.core.edits import Edits
 from memctl.core.retelling import restated
 from memctl.errors import BadInput, NotFound
 from memctl.ops import carrying
+from memctl.ops.aside import Aside
 from memctl.ops.read import derived_id
 from memctl.ops.setup import stamp
 from memctl.ops.source import open_source, with_index
@@ -105,7 +106,7 @@ def _carry_out(setup: Setup, reference: Reference, source: Source, plan: _Plan) 
     # The same messages may be dropped, appended and dropped again within one second.
     while quarantine.is_kept(setup.layout, reference.user, id := f"{moment}-{derived:08x}"):
         derived = (derived + 1) % (1 << 32)
-    carried = carrying.Carried(id, facts, id, None)
+    carried = Aside(id, facts, id, None)
     place = setup.place(reference)
     return carrying.in_store(setup, reference, place, source, plan.edits, plan.end, carried)
 

@@ -191,10 +191,11 @@ def _log(
     try:
         fd = source.fd
         end, settled = settled_size(setup, row, fd)
-        form = form or formats.recognised(log.read_span(fd, 0, formats.HEAD_BYTES))
-        known = form or formats.FORMATS[0]
+        known = form or formats.recognised(log.read_span(fd, 0, formats.HEAD_BYTES)) or formats.FORMATS[0]
         examined = Examined(fd, end, known.examination(), progress)
         found = examined.examination
+        in_store = row.place is not None
+        is_foreign = form is None and not found.messages and found.others.rule_out(in_store=in_store)
         findings = found.findings
         problems = list(row.problems)
         index = source.cache_path("index")
@@ -213,7 +214,7 @@ def _log(
             counts[severity] += number
         return Inspected(
             target=row.name,
-            format=known.name if form or found.messages else None,
+            format=None if is_foreign else known.name,
             messages=found.messages,
             bytes=end,
             tokens=counted,

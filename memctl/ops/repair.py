@@ -11,7 +11,7 @@ from memctl.core.edits import Edits
 from memctl.core.problems import ACTIONS, INFO, Problem, problem
 from memctl.errors import BadInput, MemctlError, NotFound, Overtaken, UsageError, of_system
 from memctl.formats import files as formats
-from memctl.ops import carrying, destination
+from memctl.ops import aside, carrying, destination
 from memctl.ops.repaired import Repaired, Repairs, Request, codes
 from memctl.ops.targets import listed, open_row, settled_size, source_of
 from memctl.store import caches, log
@@ -135,9 +135,11 @@ def _log_as_it_is(
         form = request.form or formats.recognised(log.read_span(fd, 0, formats.HEAD_BYTES))
         known = form or formats.FORMATS[0]
         examined = Examined(fd, end, known.examination(request.wanted), progress)
-        if form is None and not examined.examination.messages and examined.examination.foreign_lines:
+        found = examined.examination
+        in_store = row.place is not None
+        if request.form is None and not found.messages and found.others.rule_out(in_store=in_store):
             raise BadInput(
-                f"{row.name} holds no message of a conversation, but lines of another program; left as it is",
+                f"{row.name} holds no message of a conversation, but something else; it is left as it is",
                 hint="--input-format memctl takes it for a conversation all the same",
             )
         problems = list(row.problems) if request.output is None else []
@@ -145,7 +147,7 @@ def _log_as_it_is(
         index = source.cache_path("index") if row.place is not None else None
         if request.output is None and index is not None and Index.agrees(fd, index) is False:
             problems.append(problem("stale-cache"))
-        carried = carrying.of_log(setup, row, source, examined, end, request.output)
+        carried = aside.of_log(row, source, examined, end, request.output)
         late = 0
         if in_place or request.output is not None:
             late = carrying.carry_out(setup, row, source, examined, end, carried, request.output)
@@ -178,7 +180,7 @@ def _repaired(
     end: int,
     problems: list[Problem],
     request: Request,
-    carried: carrying.Carried,
+    carried: aside.Aside,
     late: int,
 ) -> Repaired:
     found = examined.examination
@@ -247,7 +249,7 @@ def _activities(setup: Setup, row: Listed, request: Request) -> Repaired | None:
                 edits.add(0, size, b"", 1, "bad-activities")
         if not problems and row.reference is not None:
             return None
-        carried = carrying.of_activities(row, fd, edits)
+        carried = aside.of_activities(row, fd, edits)
         if request.apply:
             wanted = {found.code for found in problems} & request.wanted
             if "bad-activities" in wanted:

@@ -232,6 +232,30 @@ def keep_backup(name: str, fd: int, end: int, *, fsync: bool) -> bool:
     return True
 
 
+def backup_of_other(path: str, chunks: Iterable[bytes]) -> str | None:
+    """The name under which a file is kept that these bytes replace; None if it has them, or is not there."""
+    try:
+        fd = os.open(path, _FLAGS)
+    except FileNotFoundError:
+        return None
+    try:
+        size_bytes = os.fstat(fd).st_size
+        if revision.digest(chunks) == revision.digest(_blocks(fd, size_bytes)):
+            return None
+        return backup_of(path, fd, size_bytes)
+    finally:
+        os.close(fd)
+
+
+def keep_other(name: str, path: str, *, fsync: bool) -> bool:
+    """Copy a file that is about to be replaced to a backup, durable on return; False: it is there already."""
+    fd = os.open(path, _FLAGS)
+    try:
+        return keep_backup(name, fd, os.fstat(fd).st_size, fsync=fsync)
+    finally:
+        os.close(fd)
+
+
 def remove_backup(name: str) -> None:
     """Undo `keep_backup`: the file stayed as it was after all."""
     _unlink(name)

@@ -17,7 +17,15 @@ from typing import Any
 import pytest
 
 from memctl import Store
-from memctl.errors import AccessDenied, CannotCreate, LockTimeout, NotFound, StorageError, UsageError
+from memctl.errors import (
+    AccessDenied,
+    BadInput,
+    CannotCreate,
+    LockTimeout,
+    NotFound,
+    StorageError,
+    UsageError,
+)
 from memctl.store import beside, disk
 
 SETTINGS: dict[str, Any] = {"heal.settle_ms": 0, "durability": "none", "window.counter": "bytes4"}
@@ -675,7 +683,7 @@ def test_a_quarantine_that_would_be_the_input(file: Path, root: Path) -> None:
 
 
 def test_an_output_that_is_there(file: Path, root: Path) -> None:
-    """A file that is there is replaced and keeps its mode; a link leads to the file that is replaced."""
+    """A file that is there is kept, then replaced with its mode; a link leads to the file."""
     real = file.with_name("real.jsonl")
     real.write_bytes(b"before")
     real.chmod(0o640)
@@ -684,6 +692,32 @@ def test_an_output_that_is_there(file: Path, root: Path) -> None:
     assert (True, LINE, 0o640) == (link.is_symlink(), real.read_bytes(), mode(real))
     assert f"{real}.quarantine" == done.quarantine
     assert [TORN] == taken(Path(f"{real}.quarantine"))
+    assert (f"{real}.bak", b"before") == (done.backup, Path(f"{real}.bak").read_bytes())
+    (again,) = repair(root, file, output=str(link)).targets
+    assert (None, LINE) == (again.backup, real.read_bytes())
+
+
+STRANGE = [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"print('hello')\n", b"null\n", b'{"type":"x"}\n', b"[1,\n2]\n"]
+
+
+@pytest.mark.parametrize("data", STRANGE, ids=["picture", "program", "null", "record", "array"])
+def test_a_file_of_something_else_is_left(data: bytes, file: Path, root: Path) -> None:
+    """A file in which nothing is or was a message is not emptied, unless its format is named."""
+    file.write_bytes(data)
+    for options in ({}, {"output": str(file.with_name("y.jsonl"))}):
+        with pytest.raises(BadInput, match="holds no message of a conversation"):
+            repair(root, file, **options)
+    assert {"x.jsonl": data} == files_in(file.parent)
+    assert [None] == [row.format for row in Store(root).inspect(str(file)).targets]
+    assert 0 < repair(root, file, input_format="memctl").fixed
+
+
+@pytest.mark.parametrize("data", [b'{"role":"user","con', b"\0" * 9, b"\n\n", b""], ids=repr)
+def test_a_file_without_a_whole_message_may_be_ours(data: bytes, file: Path, root: Path) -> None:
+    """What a crash left of a message, zero bytes and blank lines are set aside; nothing stays."""
+    file.write_bytes(data)
+    (done,) = repair(root, file).targets
+    assert (len(data), 0, b"") == (done.quarantined_bytes, done.kept, file.read_bytes())
 
 
 @pytest.mark.parametrize("output", [None, "y.jsonl"])
