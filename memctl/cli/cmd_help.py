@@ -26,10 +26,10 @@ _MANUAL = os.path.join(os.path.dirname(memctl.__file__), "manual")
 
 def command(
     ctx: typer.Context,
-    topic: Annotated[str | None, typer.Argument(metavar="TOPIC", help="A page or a command.")] = None,
+    topic: Annotated[str | None, typer.Argument(metavar="TOPIC", help="A page, a command or a code.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object with the text.")] = False,
 ) -> None:
-    """Print a page of the manual, or a command's help.
+    """Print a page of the manual, a command's help, or what a code of `inspect` means.
 
     Without TOPIC: what can be asked for.
     """
@@ -51,7 +51,12 @@ def command(
     if not parts:
         import difflib
 
-        near = difflib.get_close_matches(topic.lower(), [*topics(), *COMMANDS], n=1)
+        from memctl.core.problems import TABLE
+
+        if topic in TABLE:
+            _print(invocation.out, _code(topic), topic, as_json)
+            return
+        near = difflib.get_close_matches(topic.lower(), [*topics(), *COMMANDS, *TABLE], n=1)
         raise NotFound(
             f"no page {topic!r} in the manual",
             hint=f"the nearest is {near[0]}" if near else "memctl help lists the pages",
@@ -152,10 +157,15 @@ def _output() -> str:
 def _codes() -> str:
     from memctl.core.problems import TABLE
 
-    blocks = []
-    for code, row in TABLE.items():
-        severity = f"{row.severity}, milder: {row.also}" if row.also else row.severity
-        what = f"{row.what} (milder: {row.milder})" if row.milder else row.what
-        about = f"repair: {row.remedy}" if row.remedy else f"left: {row.why}"
-        blocks.append(f"{code}  ({severity})\n    {what}\n    {about}\n")
-    return "\n".join(blocks)
+    return "\n".join(map(_code, TABLE))
+
+
+def _code(code: str) -> str:
+    """What a code means and what repair does about it."""
+    from memctl.core.problems import TABLE
+
+    row = TABLE[code]
+    severity = f"{row.severity}, milder: {row.also}" if row.also else row.severity
+    what = f"{row.what} (milder: {row.milder})" if row.milder else row.what
+    about = f"repair: {row.remedy}" if row.remedy else f"left: {row.why}"
+    return f"{code}  ({severity})\n    {what}\n    {about}\n"

@@ -111,7 +111,7 @@ def meaning(code: str, severity: str) -> str:
     row = TABLE[code]
     if not row.milder or severity == row.severity:
         return row.what
-    return f"{row.what}; this is the milder case: {row.milder}"
+    return row.milder
 
 
 def fate(code: str, action: str) -> str:

@@ -290,7 +290,7 @@ def why(line: bytes, code: str) -> str:
         return ""
     text = line.replace(b"\0", b"").decode("utf-8", "replace").removeprefix("\ufeff")
     zeros = line.count(b"\0")
-    beside = f"; {zeros} zero bytes in it" if zeros else ""
+    beside = f"; {zeros:,} zero byte{'s' if zeros > 1 else ''} in it" if zeros else ""
     try:
         value = jsonl.exact(text)
     except jsonl.Unreadable as error:

@@ -41,15 +41,14 @@ def read_line(line: bytes, *, terminated: bool = True) -> list[Piece]:
     """
     if len(line) > jsonl.LINE_MAX_BYTES:
         return [Piece(line, "line-too-long", None, None)]
+    is_odd = False
     try:
         value = jsonl.loads(line)
     except jsonl.Unreadable:
         return [Piece(line.rstrip(b"\r"), "unreadable-json", None, None)]
     except ValueError:
-        # The error holds a copy of the line, so what comes next does not belong in here.
+        # The error holds a copy of the line: what comes next does not belong in here.
         is_odd = True
-    else:
-        is_odd = False
     if is_odd:
         return _read_odd(line, terminated)
     stored = line.rstrip(b"\r")

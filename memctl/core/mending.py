@@ -22,6 +22,7 @@ _BOM = b"\xef\xbb\xbf"
 _CUT = frozenset(("nul-bytes", "bom", "crlf"))
 #: Faults for which a line is written anew.
 _ANEW = frozenset(("bad-utf8", "bad-number", "bad-text"))
+_CRLF = frozenset(("crlf",))
 MENDED = WHOLE_LINE | _CUT | _ANEW | {"glued-lines", "no-final-newline"}
 
 
@@ -64,6 +65,11 @@ def mend(line: bytes, looked: Looked, wanted: Collection[str], kept: Sequence[bo
     leaves is split in any case.
     """
     pieces = looked.pieces
+    if len(looked.faults) == 1 and looked.faults[0].code == "crlf" in wanted and kept[0] and pieces[0].mended:
+        # Files have it in every line: what follows would come to the same.
+        (fault,) = looked.faults
+        tile = Tile(0, len(line), pieces[0].mended)
+        return Mended([Change(fault.start, fault.length, b"")], [tile], _CRLF)
     codes = {fault.code for fault in looked.faults if _is_mended(fault.code, fault.severity, wanted)}
     if len(pieces) > 1:
         return _split(line, pieces, looked, codes, kept)

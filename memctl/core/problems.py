@@ -43,7 +43,7 @@ TABLE: dict[str, Code] = {
         "NaN or Infinity, which is not JSON",
         "null in its place; the original line to quarantine",
         also=WARNING,
-        milder="a number beyond a double, which is left",
+        milder="a number beyond a double: some parsers refuse it, and it is left",
     ),
     "glued-lines": Code(
         ERROR,
@@ -68,7 +68,7 @@ TABLE: dict[str, Code] = {
         "a tool call without its result",
         "a result that says it was interrupted, in its place",
         also=WARNING,
-        milder="in the last turn, where it may still come",
+        milder="a call in the last turn, whose result may still come",
     ),
     "duplicate-result": Code(ERROR, "a second result for one call", "the first stays, this to quarantine"),
     "duplicate-message": Code(

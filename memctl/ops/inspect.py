@@ -228,7 +228,8 @@ def _log(
             counts=counts,
             actions=[
                 *(ACTIONS.get(found.code, "") for found in problems[: len(problems) - len(findings.found)]),
-                *(row.action for row in findings.found),
+                # What is none of ours is not repaired.
+                *("" if is_foreign else row.action for row in findings.found),
             ],
             excerpts=around(fd, end, problems) if excerpts else {},
         ), settled

@@ -157,3 +157,12 @@ def test_the_manual_says_what_windows_do_with_damage() -> None:
     """Each code by which a cache marks a line is in the page's section on windows."""
     section = cmd_help.page("codes").partition("## In a window")[2].partition("\n## ")[0]
     assert set(CODES) - {""} == set(re.findall(r"`([a-z0-9-]+-[a-z0-9-]+|bom|crlf)`", section))
+
+
+def test_a_code_is_explained_by_its_name(memctl: Memctl) -> None:
+    """The name of a code prints its entry of the page, and a slip names the nearest."""
+    entry = memctl("help", "bad-json").stdout.decode()
+    assert "bad-json  (error)\n    a line that is not JSON\n    repair: to quarantine\n" == entry
+    assert entry in memctl("help", "codes").stdout.decode()
+    slip = memctl("help", "bad-jsn")
+    assert (66, b"the nearest is bad-json") == (slip.returncode, slip.stderr.split(b"hint: ")[1].strip())

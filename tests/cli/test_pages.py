@@ -421,7 +421,7 @@ def test_many_repairs_are_undone_by_name(memctl: Memctl, root: Path, tmp_path: P
 
 def test_a_file_that_would_be_emptied_says_so(memctl: Memctl, tmp_path: Path) -> None:
     """Where no line stays, the plan and the deed say that nothing does; one byte stays in the singular."""
-    (tmp_path / "x.jsonl").write_bytes(b"no\nno\n")
+    (tmp_path / "x.jsonl").write_bytes(b"{\"role\":\n{\"role\":\n")
     for words in ((), ("--apply",)):
         lines = memctl("repair", "x.jsonl", *words).stdout.decode().splitlines()
         assert 1 == lines.count("  nothing stays in the file")
@@ -687,3 +687,12 @@ def test_an_html_page_of_nothing() -> None:
     assert "There is nothing to inspect" in page_html.html(Inspection([], 0, 0, True, []), Typed())
     failed = Inspection([], 0, 0, False, [Failed("u/<c>", "permission", "no & permission")])
     assert "not looked at: u/&lt;c&gt;: no &amp; permission" in page_html.html(failed, Typed())
+
+
+def test_a_file_of_another_program_is_offered_no_repair(memctl: Memctl, tmp_path: Path) -> None:
+    """Where repair would refuse, the page says that the file is no conversation, and names no repair."""
+    (tmp_path / "x.jsonl").write_bytes(b'{"type":"user","uuid":"u1"}\n')
+    page = memctl("inspect", "x.jsonl").stdout.decode()
+    assert "no conversation" in page
+    assert [] == commands(page)
+    assert 65 == memctl("repair", "x.jsonl").returncode
