@@ -118,7 +118,7 @@ def _may_hold_another(data: bytes) -> bool:
 def _call_ids(value: dict[str, Any]) -> list[str]:
     calls = value.get("tool_calls")
     ids = [call.get("id") for call in calls if type(call) is dict] if type(calls) is list else []
-    return [id for id in ids if type(id) is str]
+    return [id for id in (*ids, value.get("tool_call_id")) if type(id) is str]
 
 
 def _without_place(detail: str) -> str:
