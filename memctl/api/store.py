@@ -120,6 +120,13 @@ class Store:
         )
 
     @of_our_family
+    def tenants(self) -> int:
+        """How many tenants the store has; `inspect` and `repair` of the whole store leave them out."""
+        from memctl.store import whole
+
+        return whole.tenants(self.setup.layout)
+
+    @of_our_family
     def probe(self) -> None:
         """Try to write in the store, and undo it. Raises what a command that stores would raise."""
         from memctl.ops.probe import probe

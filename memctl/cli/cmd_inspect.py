@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memctl.cli.guard import Answer
+from memctl.cli.tenants import tell_of_tenants
 
 if TYPE_CHECKING:
     from memctl.cli.invocation import Invocation
@@ -64,5 +65,7 @@ def command(
         from memctl.cli import page_inspect
 
         out.report(page_inspect.text(found, said, colour=out.colour, columns=out.columns), styled=True)
+    if not targets:
+        tell_of_tenants(store, out)
     if not exit_zero and (found.errors or not found.complete or (strict and found.warnings)):
         raise Answer(1)

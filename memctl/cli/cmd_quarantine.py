@@ -83,11 +83,13 @@ def _cell(note: dict[str, Any], column: str) -> str:
 
 def _said(done: "Restored") -> str:
     from memctl.cli.output import counted
+    from memctl.core.visible import visible
 
-    name = done.conversation or done.file
+    # A line of the report is one line, whatever is in a name.
+    name, id = visible(done.conversation or done.file or ""), visible(done.id)
     if not done.restored:
-        return f"{name}: this had been put back already; {done.id} is no longer in quarantine\n"
-    lines = [f"{name} has {counted(done.restored_bytes, 'byte')} back; {done.id} is no longer in quarantine"]
+        return f"{name}: this had been put back already; {id} is no longer in quarantine\n"
+    lines = [f"{name} has {counted(done.restored_bytes, 'byte')} back; {id} is no longer in quarantine"]
     if done.removed_bytes:
         lines.append(f"taken out again: {counted(done.removed_bytes, 'byte')} that had been put in")
     if done.appended_bytes:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memctl.cli.guard import Answer
+from memctl.cli.tenants import tell_of_tenants
 
 if TYPE_CHECKING:
     from memctl.cli.invocation import Invocation
@@ -68,5 +69,7 @@ def command(
         said = typed(store, invocation.typed, targets or (), more)
         page = page_repair.text(done, said, output=output, colour=out.colour, columns=out.columns)
         out.report(page, styled=True)
+    if not targets:
+        tell_of_tenants(store, out)
     if not done.is_clean and not exit_zero:
         raise Answer(1)

@@ -144,7 +144,7 @@ SHAPES: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("restored", "true or false", "false if a killed process had put it back already"),
         ("restored_bytes", "number", "bytes that were put back"),
         ("removed_bytes", "number", "bytes that a repair or drop had put in, taken out again"),
-        ("appended_bytes", "number", "bytes appended since, which stay behind"),
+        ("appended_bytes", "number or null", "bytes appended since, which stay behind; null: unknown"),
         ("newline_added", "true or false", "whether a newline had to part the two"),
         ("summaries_rewritten", "number", "summaries among them whose range was computed anew"),
         ("late_bytes", "number", "bytes that another program wrote meanwhile; they are kept"),

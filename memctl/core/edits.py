@@ -128,14 +128,14 @@ def inverse(pieces: list[dict[str, Any]], removed: Callable[[int, int], bytes]) 
     """The edits that undo others, in the bytes of the new file.
 
     `pieces` are their `offset`, `length` and `inserted` in the old one, in order; `removed(a, b)` gives what
-    was taken out, of all of it one behind the other.
+    was taken out, of all of it one behind the other. Their numbers are sound (`core.restoring.undo`).
     """
     back = Edits()
     at = taken = 0
     for piece in pieces:
-        offset, length, inserted = int(piece["offset"]), int(piece["length"]), int(piece["inserted"])
+        offset, length, inserted = piece["offset"], piece["length"], piece["inserted"]
         text = removed(taken, taken + length)
-        back.add(offset + at, inserted, text, int(piece.get("line", 0)), "restored")
+        back.add(offset + at, inserted, text, piece.get("line", 0), "restored")
         taken += length
         at += inserted - length
     return back

@@ -15,10 +15,8 @@ def may_repeat(line: bytes, value: dict[str, Any]) -> bool:
     `\\":` with one backslash stands inside a text.
     """
     keys = _count(value)
-    if line.count(b":") == keys:
-        return False
     most = len(_KEY_END.findall(line))
-    if b"\\" in line:
+    if most != keys and b"\\" in line:
         most -= line.count(b'\\":') - line.count(b'\\\\":')
     return most != keys
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from memctl.core import faults, keys, lines, utf8
+from memctl.core import calls, faults, keys, lines, utf8
 from memctl.core.faults import Fault, Looked
 from memctl.core.message import GO_LINE_BYTES
 from memctl.core.problems import ERROR, INFO, WARNING
@@ -83,7 +83,7 @@ def look(line: bytes, terminated: bool) -> Looked | None:
         return Looked(
             [piece._replace(stored=stored)], [*of_bytes, *of_value, *faults.unended(line, terminated)]
         )
-    if any(id in stand_ins for id in _call_ids(value)):
+    if any(text in stand_ins for text in _copied(value)):
         return None
     mended = bare if codes else None
     code = next((code for code in ("bad-utf8", "nul-bytes", "bom", "crlf") if code in codes), "")
@@ -115,10 +115,12 @@ def _may_hold_another(data: bytes) -> bool:
     return re.compile(_OBJECT).search(data, 1, data.rfind(b'"role"') + 1) is not None
 
 
-def _call_ids(value: dict[str, Any]) -> list[str]:
-    calls = value.get("tool_calls")
-    ids = [call.get("id") for call in calls if type(call) is dict] if type(calls) is list else []
-    return [id for id in (*ids, value.get("tool_call_id")) if type(id) is str]
+def _copied(value: dict[str, Any]) -> list[str]:
+    """The texts of a message that a report or a made result repeats."""
+    given = value.get("tool_calls")
+    made = [call for call in given if type(call) is dict] if type(given) is list else []
+    found = [value["role"], value.get("tool_call_id"), *(call.get("id") for call in made)]
+    return [text for text in found if type(text) is str] + [calls.name_of(call) for call in made]
 
 
 def _without_place(detail: str) -> str:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from memctl.core.edits import Edits
 
 _HEX_DIGITS = 64
+#: The largest offset that a file can have.
+_NUMBER_MAX = (1 << 63) - 1
 
 
 class Undo(NamedTuple):
@@ -32,7 +34,7 @@ def undo(note: dict[str, Any], taken: bytes) -> Undo:
     Raises BadInput for a note that contradicts itself or these bytes.
     """
     try:
-        before, after = _number(note["size_before"]), _number(note["size_after"])
+        before, after = number(note["size_before"]), number(note["size_after"])
         digest = note["sha256_after"]
         if type(digest) is not str or len(digest) != _HEX_DIGITS:
             raise ValueError("sha256_after is no digest")
@@ -52,25 +54,38 @@ def undo(note: dict[str, Any], taken: bytes) -> Undo:
     )
 
 
+def place(note: dict[str, Any]) -> int:
+    """The offset in a note without `pieces`. Raises BadInput if it says none."""
+    try:
+        return number(note.get("offset"))
+    except ValueError:
+        id = note.get("id")
+        raise BadInput(
+            f"the note of {id} does not say where it was", hint=f"memctl quarantine show {id}"
+        ) from None
+
+
+def number(value: Any) -> int:
+    """A number of a note: an offset, a size, or a line. Raises ValueError for what no file can have."""
+    if type(value) is not int or not 0 <= value <= _NUMBER_MAX:
+        raise ValueError(f"{value!r:.40} is no number of bytes or lines")
+    return value
+
+
 def _check_pieces(pieces: Any, size_bytes: int) -> tuple[int, int]:
     """How many bytes the pieces took out and put in. Raises KeyError, TypeError, ValueError."""
     removed = added = at = 0
     if type(pieces) is not list:
         raise ValueError("pieces is no list")
     for piece in pieces:
-        offset, length, inserted = (_number(piece[key]) for key in ("offset", "length", "inserted"))
+        offset, length, inserted = (number(piece[key]) for key in ("offset", "length", "inserted"))
+        number(piece.get("line", 0))
         if offset < at or offset + length > size_bytes:
             raise ValueError(f"the piece at offset {offset} does not fit in")
         at = offset + length
         removed += length
         added += inserted
     return removed, added
-
-
-def _number(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r:.40} is no number of bytes")
-    return value
 
 
 def _damaged(note: dict[str, Any], why: str) -> BadInput:

@@ -39,7 +39,7 @@ def of_log(row: Listed, source: Source, examined: Examined, end: int, output: st
             None if output is None else beside.backup_of_other(output, revision.edited(source.fd, edits, end))
         )
         return Aside("", facts, None, before)
-    id = revision.item_id(facts, edits, source.fd)
+    id = revision.item_id(facts, edits, source.fd, end)
     if output is None and row.reference is not None:
         return Aside(id, facts, id, None)
     named = output if output is not None else row.path
@@ -48,6 +48,9 @@ def of_log(row: Listed, source: Source, examined: Examined, end: int, output: st
     # A link is followed to the file, and what is kept lies beside that.
     named = os.path.realpath(named) if os.path.islink(named) else named
     kept_in = f"{named}{QUARANTINE_SUFFIX}" if edits.removed_bytes else None
+    if kept_in is not None:
+        # A plan is refused for what its deed is refused for.
+        beside.check(named)
     if output is None:
         return Aside(id, facts, kept_in, beside.backup_of(named, source.fd, end))
     return Aside(id, facts, kept_in, beside.backup_of_other(named, revision.edited(source.fd, edits, end)))
@@ -58,7 +61,7 @@ def of_activities(row: Listed, fd: int, edits: Edits) -> Aside:
     facts = {**_facts(row, edits), "activities": True}
     if not len(edits):
         return Aside("", facts, None, None)
-    id = revision.item_id(facts, edits, fd)
+    id = revision.item_id(facts, edits, fd, os.fstat(fd).st_size)
     return Aside(id, facts, id, None)
 
 

@@ -147,7 +147,8 @@ def _outside(
     with _undone_unless_replaced(path) as steps:
         if edits.removed_bytes:
             size_bytes = beside.add_section(path, carried.id, text, taken, fsync=fsync)
-            steps.append(lambda: beside.take_section_back(path, size_bytes))
+            if size_bytes is not None:
+                steps.append(lambda: beside.take_section_back(path, size_bytes))
         directory, name = os.path.split(path)
         if output is not None:
             if carried.backup is not None:
@@ -183,7 +184,9 @@ def in_store(
     text, taken, new = _streams(setup, carried, edits, source.fd, end, place.path)
     user = reference.user
     with _undone_unless_replaced(place.path) as steps:
-        steps.append(lambda: quarantine.take_back(setup.layout, user, carried.id))
+        # The same item may be there from before: of a process that was killed, or of the same repair.
+        if not quarantine.is_kept(setup.layout, user, carried.id):
+            steps.append(lambda: quarantine.take_back(setup.layout, user, carried.id))
         quarantine.put_edits(setup.layout, user, carried.id, text, taken, fsync=setup.fsync())
         late = replace_log(
             setup.layout.tmp(place),
@@ -210,6 +213,8 @@ def set_activities_aside(setup: Setup, row: Listed, fd: int, edits: Edits, carri
             note = _note(setup, carried, edits, fd, os.fstat(fd).st_size)
             taken = _as_noted(revision.taken_out(fd, edits), note["length"], note["sha256"], row.path)
             text = revision.note(note, edits)
+            # The same item may be there from before: of a process that was killed, or of the same repair.
+        if not quarantine.is_kept(setup.layout, user, carried.id):
             steps.append(lambda: quarantine.take_back(setup.layout, user, carried.id))
             quarantine.put_edits(setup.layout, user, carried.id, text, taken, fsync=setup.fsync())
         dir_fd = directories.open_at(place.base, place.parts)

@@ -58,6 +58,8 @@ def is_in_place(setup: Setup, argument: str) -> bool:
 
 def check_output(setup: Setup, row: Listed, output: str) -> None:
     """Raise UsageError for an output that would touch the input, or that is no place for a file."""
+    if not output:
+        raise UsageError("-o wants the name of a file", hint="-o copy.jsonl")
     if output == "-":
         raise UsageError("-o wants a file: a file of quarantine is kept beside it")
     if os.path.isdir(output):

@@ -101,7 +101,7 @@ def _carry_out(setup: Setup, reference: Reference, source: Source, plan: _Plan) 
         "line": first.line,
         "offset": first.start,
     }
-    derived = int(revision.item_id(facts, plan.edits, source.fd)[:8], 16)
+    derived = int(revision.item_id(facts, plan.edits, source.fd, plan.end)[:8], 16)
     moment = stamp(setup.time_us())
     # The same messages may be dropped, appended and dropped again within one second.
     while quarantine.is_kept(setup.layout, reference.user, id := f"{moment}-{derived:08x}"):

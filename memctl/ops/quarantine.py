@@ -27,7 +27,8 @@ class Restored(NamedTuple):
     """What was put back; the fields are the keys of the report. `conversation` or `file` is None.
 
     `restored` is False where a killed process had put it back already. `removed_bytes` were put in by what
-    is undone, `appended_bytes` were appended since and stand behind, after a LF if `newline_added`.
+    is undone, `appended_bytes` were appended since and stand behind, after a LF if `newline_added`; None
+    where the note does not tell what was appended since.
     """
 
     id: str
@@ -36,7 +37,7 @@ class Restored(NamedTuple):
     restored: bool
     restored_bytes: int
     removed_bytes: int
-    appended_bytes: int
+    appended_bytes: int | None
     newline_added: bool
     summaries_rewritten: int
     late_bytes: int
@@ -149,7 +150,9 @@ def _put_lines_back(setup: Setup, reference: Reference, item: Item) -> Undone | 
         else:
             plan = _as_line(source.fd, item, end)
         place = setup.place(reference)
-        return undo.put_back(setup, source, place, setup.layout.tmp(place), plan, end)
+        done = undo.put_back(setup, source, place, setup.layout.tmp(place), plan, end)
+        # Without the sizes of before nobody knows since when the bytes behind it stand there.
+        return done if "pieces" in item.note else done._replace(appended_bytes=None)
     finally:
         os.close(source.fd)
 
@@ -181,10 +184,9 @@ def _as_line(fd: int, item: Item, end: int) -> Undo:
     The end of a line counts as the place behind it: a healed line was ended there.
     """
     note, data = item.note, item.data
-    id, offset = note["id"], note.get("offset")
-    if type(offset) is not int or offset < 0:
-        raise BadInput(f"the note of {id} does not say where it was", hint=f"memctl quarantine show {id}")
-    around = log.read_span(fd, max(0, offset - 1), offset + 1)
+    id, offset = note["id"], restoring.place(note)
+    # Where the log has no such byte, nothing is read.
+    around = log.read_span(fd, max(0, offset - 1), min(end, offset) + 1)
     if offset and around[:1] != b"\n" and around[1:] == b"\n":
         offset += 1
     elif offset > end or (offset and around[:1] != b"\n"):

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 
 class Undone(NamedTuple):
-    """What went into the log and out of it, in bytes; `appended_bytes` is what stood behind and still does.
+    """What went into the log and out of it, in bytes; `appended_bytes` is what stood behind and still does
+    (None: not known to be appended since).
 
     `newline_added`: a LF parts what was put back from what was appended.
     """
 
     restored_bytes: int
     removed_bytes: int
-    appended_bytes: int
+    appended_bytes: int | None
     newline_added: bool
     summaries_rewritten: int
     late_bytes: int

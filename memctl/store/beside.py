@@ -11,7 +11,7 @@ import stat
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memctl.core import jsonl
+from memctl.core import jsonl, restoring
 from memctl.core.names import QUARANTINE_SUFFIX
 from memctl.errors import BadInput, NotFound
 from memctl.store import directories, files, revision
@@ -33,18 +33,22 @@ class Section(NamedTuple):
     length: int
 
 
-def add_section(path: str, id: str, note: Iterable[bytes], taken: Iterable[bytes], *, fsync: bool) -> int:
+def add_section(
+    path: str, id: str, note: Iterable[bytes], taken: Iterable[bytes], *, fsync: bool
+) -> int | None:
     """Add a repair to the quarantine of a file, durable on return; how large that was without it.
 
     The file is written anew beside itself, so that no section is ever half there. A section with this id,
-    of a process that was killed before it replaced the file, is written anew too.
+    of a process that was killed before it replaced the file, is written anew too: the answer is None then.
     """
     target = path + QUARANTINE_SUFFIX
-    old = os.open(target, _FLAGS) if os.path.lexists(target) else -1
+    old = _opened(target) if os.path.lexists(target) else -1
     try:
         spans = [] if old < 0 else list(_spans_without(old, target, id))
         write(target, _joined(old, spans, note, taken), fsync=fsync)
-        return sum(end - start for start, end in spans)
+        size_bytes = sum(end - start for start, end in spans)
+        was_there = old >= 0 and size_bytes < os.fstat(old).st_size
+        return None if was_there else size_bytes
     finally:
         if old >= 0:
             os.close(old)
@@ -116,13 +120,29 @@ def _unlink(path: str, *, fsync: bool = False) -> None:
         os.close(dir_fd)
 
 
+def check(path: str) -> None:
+    """Raise what `add_section` raises if what is kept of a file cannot be added to what lies there."""
+    target = path + QUARANTINE_SUFFIX
+    if os.path.lexists(target):
+        sections(target)
+
+
 def sections(path: str) -> list[Section]:
     """The repairs in a file of quarantine, the oldest first. Raises BadInput for what is no such file."""
-    fd = os.open(path, _FLAGS)
+    fd = _opened(path)
     try:
         return list(_sections(fd, path))
     finally:
         os.close(fd)
+
+
+def _opened(path: str) -> int:
+    try:
+        return os.open(path, _FLAGS)
+    except OSError:
+        if os.path.islink(path) and not os.path.exists(path):
+            raise BadInput(f"{path} is not a file of quarantine, but a link to nothing") from None
+        raise
 
 
 def kept(path: str, id: str | None) -> tuple[dict[str, Any], bytes]:
@@ -174,8 +194,9 @@ def _sections(fd: int, path: str) -> Iterator[Section]:
         line = _line(fd, position)
         try:
             note = jsonl.exact(line.decode("utf-8"))
-            start, length = position + len(line) + 1, int(note["length"])
-            is_section = type(note["id"]) is str and length >= 0 and os.pread(fd, 1, start + length) == b"\n"
+            start, length = position + len(line) + 1, restoring.number(note["length"])
+            is_whole = start + length < end and os.pread(fd, 1, start + length) == b"\n"
+            is_section = type(note["id"]) is str and is_whole
         except (ValueError, KeyError, TypeError):
             is_section = False
         if not is_section:

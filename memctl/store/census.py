@@ -116,12 +116,8 @@ def _of_user(
     present: set[str],
 ) -> Listed:
     place = Place(base, parts, name)
-    kind = OTHER
-    if name.endswith(names.SUFFIX):
-        kind = LOG
-    elif name.endswith(names.ACTIVITIES_SUFFIX) and name.removesuffix(".activities") in present:
-        kind = ACTIVITIES
-    if kind == OTHER or not stat.S_ISREG(status.st_mode):
+    kind = _kind_of_log(name, present)
+    if kind is None or not stat.S_ISREG(status.st_mode):
         return other(place.path, status)
     problems = open_to_others(status)
     stem = name.removesuffix(".activities").removesuffix(names.SUFFIX)
@@ -176,32 +172,41 @@ def entries(base: str, parts: tuple[str, ...]) -> list[tuple[str, os.stat_result
 
 
 def below(folder: str) -> Iterator[Listed]:
-    """The logs below a directory outside of the store, with their activities; links are not followed."""
+    """The logs below a directory outside of the store, with their activities; links are not followed.
+
+    Directories that cannot be listed come last.
+    """
     unread: list[str] = []
-
-    def note(error: OSError) -> None:
-        unread.append(str(error.filename))
-
-    for path, folders, found in os.walk(folder, onerror=note):
-        folders.sort()
-        if ".memctl" in folders:
+    # A directory may be nested deeper than calls can be: what is to be looked at is held here, last first.
+    waiting = [folder]
+    while waiting:
+        path = waiting.pop()
+        try:
+            with os.scandir(path) as scanned:
+                found = sorted(scanned, key=lambda entry: entry.name)
+        except OSError:
+            # No permission, or the path is longer than the system takes.
+            unread.append(path)
+            continue
+        present = {entry.name for entry in found}
+        for entry in found:
+            if (kind := _kind_of_log(entry.name, present)) and entry.is_file(follow_symlinks=False):
+                yield Listed(kind, entry.path, entry.path, None, None, [])
+        folders = [entry for entry in found if entry.is_dir(follow_symlinks=False)]
+        if any(entry.name == ".memctl" for entry in folders):
             # A store: what is beside its conversations are no logs.
-            folders[:] = [name for name in folders if name in ("conversations", "tenants")]
-        present = set(found)
-        for name in sorted(found):
-            full = os.path.join(path, name)
-            kind = LOG if name.endswith(names.SUFFIX) else ACTIVITIES
-            if kind == ACTIVITIES and not (
-                name.endswith(names.ACTIVITIES_SUFFIX) and name.removesuffix(".activities") in present
-            ):
-                continue
-            try:
-                is_file = stat.S_ISREG(os.lstat(full).st_mode)
-            except OSError:
-                continue
-            if is_file:
-                yield Listed(kind, full, full, None, None, [])
+            folders = [entry for entry in folders if entry.name in ("conversations", "tenants")]
+        waiting += [entry.path for entry in reversed(folders)]
     yield from (Listed(UNREAD, path, path, None, None, []) for path in unread)
+
+
+def _kind_of_log(name: str, present: set[str]) -> str | None:
+    """Whether a file with this name is a log, or the activities of one that is `present`."""
+    if name.endswith(names.SUFFIX):
+        return LOG
+    if name.endswith(names.ACTIVITIES_SUFFIX) and name.removesuffix(".activities") in present:
+        return ACTIVITIES
+    return None
 
 
 def reference_of(layout: Layout, path: str) -> Reference | None:

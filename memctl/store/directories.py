@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from memctl.errors import AccessDenied, CannotCreate
 from memctl.store import disk
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 #: How a directory is opened.
 FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -75,10 +76,45 @@ def _open_child(fd: int, part: str, path: str, create: bool, fsync: bool) -> int
     except OSError as error:
         raise OSError(error.errno, error.strerror, path) from None
     below = os.open(part, FLAGS | os.O_NOFOLLOW, dir_fd=fd)
-    disk.make_ours(fd, below, 0o700)
+    try:
+        make_ours(fd, below, 0o700, part)
+    except BaseException:
+        os.close(below)
+        remove_empty(fd, part)
+        raise
     if fsync:
         disk.fsync(fd)
     return below
+
+
+def make_ours(dir_fd: int, fd: int, mode: int, name: str) -> None:
+    """Give what was made as `name` its mode, and run as root the owner of the directory it lies in.
+
+    Raises AccessDenied, which names the place, where the system does not permit that.
+    """
+    try:
+        disk.make_ours(dir_fd, fd, mode)
+    except PermissionError as error:
+        raise AccessDenied(
+            f"{_path_of(dir_fd, name)} cannot be given to the owner of its directory: {error.strerror}"
+        ) from error
+
+
+@contextmanager
+def naming(dir_fd: int, name: str) -> Iterator[None]:
+    """What the system refuses inside names the path of `name` in an open directory."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, _path_of(dir_fd, name)) from error
+
+
+def _path_of(dir_fd: int, name: str) -> str:
+    """The path of a name in an open directory; the name alone where the system does not tell."""
+    try:
+        return f"{os.readlink(f'/proc/self/fd/{dir_fd}')}/{name}"
+    except OSError:
+        return name
 
 
 def is_link(dir_fd: int, name: str) -> bool:

@@ -50,10 +50,15 @@ def is_file(dir_fd: int, name: str) -> bool:
 
 
 def create_file(dir_fd: int, name: str, *, append: bool = False) -> int:
-    """A descriptor of a new empty file with mode 0600. Raises FileExistsError."""
+    """A descriptor of a new empty file with mode 0600. Raises FileExistsError, and as `make_ours`."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = disk.create(name, flags | (os.O_APPEND if append else 0), 0o600, dir_fd=dir_fd)
-    disk.make_ours(dir_fd, fd, 0o600)
+    try:
+        directories.make_ours(dir_fd, fd, 0o600, name)
+    except BaseException:
+        os.close(fd)
+        disk.unlink(name, dir_fd=dir_fd)
+        raise
     return fd
 
 
@@ -159,13 +164,16 @@ def replace_at(
     fd, tmp = _create_unfinished(tmp_fd)
     try:
         for chunk in chunks:
-            write_all(fd, chunk)
+            with directories.naming(dir_fd, name):
+                write_all(fd, chunk)
         _keep_ownership(dir_fd, name, fd)
         if fsync:
-            disk.fsync(fd)
+            with directories.naming(dir_fd, name):
+                disk.fsync(fd)
         if check is not None:
             check()
-        disk.rename(tmp, name, src_dir_fd=tmp_fd, dst_dir_fd=dir_fd)
+        with directories.naming(dir_fd, name):
+            disk.rename(tmp, name, src_dir_fd=tmp_fd, dst_dir_fd=dir_fd)
     except BaseException:
         try:
             disk.unlink(tmp, dir_fd=tmp_fd)
@@ -258,7 +266,8 @@ def create_at(dir_fd: int, name: str, data: bytes, path: str, *, fsync: bool = T
     except FileExistsError:
         raise AlreadyExists(f"{path} exists already") from None
     try:
-        write_all(fd, data)
+        with directories.naming(dir_fd, name):
+            write_all(fd, data)
         if fsync:
             disk.fsync(fd)
             disk.fsync(dir_fd)

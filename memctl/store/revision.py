@@ -27,6 +27,9 @@ def edited(fd: int, edits: Edits, end: int) -> Iterator[bytes]:
         for block in window.read(at, offset):
             small.append(block)
             size += len(block)
+            if size >= _BLOCK_BYTES:
+                yield b"".join(small)
+                small, size = [], 0
         if len(text) >= _BLOCK_BYTES:
             # No second copy of it is made.
             yield b"".join(small)
@@ -106,15 +109,14 @@ def note(facts: dict[str, Any], edits: Edits) -> Iterator[bytes]:
     yield b"]}\n"
 
 
-def item_id(facts: dict[str, Any], edits: Edits, fd: int) -> str:
-    """The id of what edits take out: it follows from them alone, so a plan names the item of its deed."""
+def item_id(facts: dict[str, Any], edits: Edits, fd: int, end: int) -> str:
+    """The id of what edits take out of a file: it follows from both, so a plan names the item of its deed."""
     from hashlib import sha256
 
     hashed = sha256(jsonl.dumps(facts))
     for offset, size, text, _, _ in edits:
         hashed.update(b"%d %d %d " % (offset, size, len(text)))
-    for block in taken_out(fd, edits):
-        hashed.update(block)
+    hashed.update(digest_upto(fd, end).encode())
     return hashed.hexdigest()[:16]
 
 

@@ -101,32 +101,42 @@ def _flawed(path: str) -> Iterator[Listed]:
 def _below(
     path: str, status: os.stat_result, expected: tuple[tuple[str, ...] | None, ...]
 ) -> Iterator[Listed]:
-    """A file or directory, and all below: links, strays, what is open to others.
+    """A file or directory, and all below: links, strays, what is open to others, what cannot be listed.
 
     `expected` is what belongs here and at each depth below; where it ends nothing is looked at any more. An
     empty one takes everything, however deep.
     """
+    # A directory may be nested deeper than calls can be: what is to be looked at is held here, last first.
+    waiting = [(path, status, expected)]
+    while waiting:
+        path, status, expected = waiting.pop()
+        is_directory = stat.S_ISDIR(status.st_mode)
+        if not _belongs(path, status, expected):
+            yield other(path, status)
+            continue
+        if problems := open_to_others(status):
+            yield Listed(OTHER, path, path, None, None, problems)
+        if not is_directory or len(expected) == 1:
+            continue
+        try:
+            found = _listed(path)
+        except OSError:
+            # No permission, or the path is longer than the system takes.
+            yield Listed(UNREAD, path, path, None, None, [])
+            continue
+        waiting += [(f"{path}/{name}", below, expected[1:]) for name, below in reversed(found)]
+
+
+def _belongs(path: str, status: os.stat_result, expected: tuple[tuple[str, ...] | None, ...]) -> bool:
+    """Whether a file or directory is what is expected in its place."""
     is_directory = stat.S_ISDIR(status.st_mode)
-    if stat.S_ISLNK(status.st_mode) or not (is_directory or stat.S_ISREG(status.st_mode)):
-        yield other(path, status)
-        return
-    if expected and (is_directory if expected[0] is not None else not is_directory):
-        yield other(path, status)
-        return
-    if expected and expected[0] is not None and not path.endswith(expected[0]):
-        yield other(path, status)
-        return
-    if problems := open_to_others(status):
-        yield Listed(OTHER, path, path, None, None, problems)
-    if not is_directory or len(expected) == 1:
-        return
-    try:
-        found = _listed(path)
-    except PermissionError:
-        yield Listed(UNREAD, path, path, None, None, [])
-        return
-    for name, status_below in found:
-        yield from _below(f"{path}/{name}", status_below, expected[1:])
+    if not (is_directory or stat.S_ISREG(status.st_mode)):
+        return False
+    if not expected:
+        return True
+    if expected[0] is None:
+        return is_directory
+    return not is_directory and path.endswith(expected[0])
 
 
 def _listed(path: str) -> list[tuple[str, os.stat_result]]:
@@ -134,6 +144,11 @@ def _listed(path: str) -> list[tuple[str, os.stat_result]]:
         return census.entries(path, ())
     except FileNotFoundError:
         return []
+
+
+def tenants(layout: Layout) -> int:
+    """How many tenants a store has, which `rows` does not look into; 0 where they cannot be listed."""
+    return sum(stat.S_ISDIR(status.st_mode) for _, status in _entries(layout, ("tenants",)))
 
 
 def caches_of_nothing(layout: Layout, user: str | None = None, *, unfinished: bool = False) -> Iterator[str]:

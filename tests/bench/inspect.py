@@ -223,8 +223,8 @@ def main() -> int:
 
 Times are those of the processor (user and system) of whole processes, unless it says clock. Of speed the
 least of {given.rounds} processes counts, with `json.loads` over the lines measured between them, without
-the reading of the file; at most {RATIO_LIMIT:g} times that is the limit. Peaks are the greatest resident size;
-their limit is {MEMORY_LIMIT_MB} MB. Tokens are not counted.
+the reading of the file; at most {RATIO_LIMIT:g} times that is the limit. Peaks are the greatest resident
+size; their limit is {MEMORY_LIMIT_MB} MB. Tokens are not counted.
 
 Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} processors.
 Measured with `python -m tests.bench.inspect`.

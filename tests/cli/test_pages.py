@@ -421,7 +421,7 @@ def test_many_repairs_are_undone_by_name(memctl: Memctl, root: Path, tmp_path: P
 
 def test_a_file_that_would_be_emptied_says_so(memctl: Memctl, tmp_path: Path) -> None:
     """Where no line stays, the plan and the deed say that nothing does; one byte stays in the singular."""
-    (tmp_path / "x.jsonl").write_bytes(b"{\"role\":\n{\"role\":\n")
+    (tmp_path / "x.jsonl").write_bytes(b'{"role":\n{"role":\n')
     for words in ((), ("--apply",)):
         lines = memctl("repair", "x.jsonl", *words).stdout.decode().splitlines()
         assert 1 == lines.count("  nothing stays in the file")

@@ -555,14 +555,44 @@ def test_what_was_in_quarantine_stays(file: Path, root: Path) -> None:
 
 
 def test_the_same_damage_in_another_file_has_a_note_of_its_own(file: Path, root: Path) -> None:
-    """The note in quarantine speaks of the file that was repaired last, not of one damaged alike."""
-    repair(root, file)
-    file.write_bytes(OLD.replace(b'"a"', b'"b"'))
-    repair(root, file)
-    (section,) = beside.sections(f"{file}.quarantine")
+    """Each note in quarantine speaks of the file that was repaired then, not of one damaged alike."""
     import hashlib
 
-    assert hashlib.sha256(file.read_bytes()).hexdigest() == section.note["sha256_after"]
+    digests = []
+    for data in (OLD, OLD.replace(b'"a"', b'"b"')):
+        file.write_bytes(data)
+        repair(root, file)
+        digests.append(hashlib.sha256(file.read_bytes()).hexdigest())
+    assert digests == [section.note["sha256_after"] for section in beside.sections(f"{file}.quarantine")]
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["store", "file"])
+def test_a_failed_repair_leaves_what_was_kept_before(
+    inside: bool, file: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same damage in a longer file, whose repair fails, takes nothing from quarantine."""
+    target: str | Path = file
+    if inside:
+        Store(root).conversation("u", "c").append("one")
+        file = root / "conversations" / "u" / "c.jsonl"
+        target = "u/c"
+    file.write_bytes(b'{"role": \n' + LINE)
+    repair(root, target)
+    before = {
+        path: path.read_bytes()
+        for path in file.parent.parent.parent.rglob("*")
+        if "quarantine" in str(path) and path.is_file()
+    }
+    assert before
+    file.write_bytes(b'{"role": \n' + LINE * 9)
+
+    def fails(*_: Any, **__: Any) -> int:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr("memctl.ops.carrying.replace_log", fails)
+    with pytest.raises(StorageError):
+        repair(root, target)
+    assert before == {path: path.read_bytes() for path in before}
 
 
 def test_a_file_of_quarantine_that_is_none(file: Path, root: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from memctl import Store
 from memctl.store import census, whole
-from memctl.store.census import ACTIVITIES, CACHE, LOG, OTHER, Listed
+from memctl.store.census import ACTIVITIES, CACHE, LOG, OTHER, UNREAD, Listed
 from memctl.store.layout import Layout
 
 MESSAGE = b'{"role":"user","content":"a"}\n'
@@ -216,3 +216,54 @@ def test_the_logs_below_a_directory(tmp_path: Path) -> None:
         (LOG, "b/s/x.jsonl"),
         (LOG, "s/conversations/u/c.jsonl"),
     ] == [(row.kind, os.path.relpath(row.path, tmp_path)) for row in census.below(str(tmp_path))]
+
+
+def nested(directory: Path, depth: int) -> None:
+    """So many directories below each other, each named d, with a log in the lowest."""
+    at = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    for _ in range(depth):
+        os.mkdir("d", 0o700, dir_fd=at)
+        below = os.open("d", os.O_RDONLY | os.O_DIRECTORY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(os.open("x.jsonl", os.O_WRONLY | os.O_CREAT, 0o606, dir_fd=at))
+    os.close(at)
+
+
+@pytest.mark.parametrize(("depth", "kind"), [(1500, OTHER), (3000, UNREAD)])
+def test_deep_directories_of_a_store(depth: int, kind: str, root: Path) -> None:
+    """Directories may be nested deeper than calls; where a path is too long it ends as not looked at."""
+    (root / ".memctl").mkdir(mode=0o700)
+    nested(root / ".memctl", depth)
+    rows = [row for row in whole.rows(Layout.of(str(root))) if "/.memctl" in row.path]
+    assert [kind] == [row.kind for row in rows]
+    assert (kind == OTHER) is rows[0].path.endswith("/d" * depth + "/x.jsonl")
+
+
+@pytest.mark.parametrize(("depth", "kind"), [(1500, LOG), (3000, UNREAD)])
+def test_deep_directories_outside(depth: int, kind: str, tmp_path: Path) -> None:
+    """The same outside of a store: the lowest log is found, or its directory is not looked at."""
+    write(tmp_path / "z.jsonl")
+    nested(tmp_path, depth)
+    rows = list(census.below(str(tmp_path)))
+    assert [(LOG, True), (kind, False)] == [(row.kind, row.path == f"{tmp_path}/z.jsonl") for row in rows]
+    assert (kind == LOG) is rows[1].path.endswith("/d" * depth + "/x.jsonl")
+
+
+def test_a_log_whose_path_is_too_long(tmp_path: Path) -> None:
+    """A log in a directory that can be listed is named, though its own path is too long to open it."""
+    limit = os.pathconf("/", "PC_PATH_MAX") - 1
+    nested(tmp_path, (limit - len(str(tmp_path))) // 2)
+    rows = list(census.below(str(tmp_path)))
+    assert [LOG] == [row.kind for row in rows]
+    with pytest.raises(OSError, match="too long"):
+        os.stat(rows[0].path)
+
+
+@pytest.mark.parametrize("tenants", [[], ["a"], ["a", "Acme%2F1"]])
+def test_tenants_are_counted(tenants: list[str], root: Path) -> None:
+    """Each directory below `tenants` is a tenant; a file there is none."""
+    for name in tenants:
+        write(root / "tenants" / name / "conversations" / "u" / "x.jsonl")
+        write(root / "tenants" / "stray")
+    assert len(tenants) == Store(root).tenants()
