@@ -213,9 +213,8 @@ def set_activities_aside(setup: Setup, row: Listed, fd: int, edits: Edits, carri
             note = _note(setup, carried, edits, fd, os.fstat(fd).st_size)
             taken = _as_noted(revision.taken_out(fd, edits), note["length"], note["sha256"], row.path)
             text = revision.note(note, edits)
-            # The same item may be there from before: of a process that was killed, or of the same repair.
-        if not quarantine.is_kept(setup.layout, user, carried.id):
-            steps.append(lambda: quarantine.take_back(setup.layout, user, carried.id))
+            if not quarantine.is_kept(setup.layout, user, carried.id):
+                steps.append(lambda: quarantine.take_back(setup.layout, user, carried.id))
             quarantine.put_edits(setup.layout, user, carried.id, text, taken, fsync=setup.fsync())
         dir_fd = directories.open_at(place.base, place.parts)
         try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import resource
+import signal
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -152,6 +154,8 @@ FAILURES = [
     (2, "usage", "repair -o out.jsonl", "-o is for one file, not "),
     (2, "usage", "repair - --apply", "give -o FILE"),
     (2, "usage", "repair ./torn.jsonl -o ./torn.jsonl", "-o "),
+    (2, "usage", "repair ./torn.jsonl --output=", "-o wants the name of a file"),
+    (2, "usage", "inspect ./torn.jsonl --html=", "a page is written to a file"),
     (2, "usage", "inspect --nothing", "--nothing"),
 ]
 
@@ -182,6 +186,20 @@ def test_silence_of_a_whole_store(memctl: Memctl, store: Path) -> None:
     log_of(store, "alice/torn").write_bytes(CLEAN)
     done = memctl("-q", "--root", str(store), "inspect")
     assert (0, b"", b"") == (done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize(("command", "name"), [("inspect --html page", "page"), ("repair -o out", "out")])
+def test_a_file_that_has_no_room_is_named(memctl: Memctl, files: Path, command: str, name: str) -> None:
+    """A write that the system refuses is 74 and names the file; nothing is left of it."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+
+    before = tree(files)
+    done = memctl(*command.split(), "./warned.jsonl", cwd=files, preexec_fn=limit)
+    assert (74, f"memctl: {files / name}: File too large\n") == (done.returncode, done.stderr.decode())
+    assert before == tree(files)
 
 
 # -- targets -----------------------------------------------------------------------------------------------
@@ -461,6 +479,12 @@ def test_tenants_are_apart(memctl: Memctl, store: Path) -> None:
     done = memctl(*run, "inspect", "--json")
     assert (1, {"alice/own": ["torn-tail"]}) == (done.returncode, codes(report(done)))
     assert 66 == memctl(*run, "inspect", "bob").returncode
+    for command in ("inspect", "repair"):
+        said = b"memctl: 1 tenant of the store was not looked at: --tenant T names one\n"
+        assert said == memctl("--root", str(store), command, "--json").stderr
+        assert b"" == memctl("-q", "--root", str(store), command).stderr
+        assert b"" == memctl("--root", str(store), command, "alice").stderr
+        assert b"" == memctl(*run, command).stderr
     done = memctl(*run, "repair", "--apply", "--json")
     assert (0, 1) == (done.returncode, report(done)["fixed"])
     assert path.read_bytes().endswith(b"}\n")

@@ -806,3 +806,13 @@ def test_an_old_index_is_made_anew_of_the_new_log(stored: Path, root: Path) -> N
     assert ["stale-cache", "torn-tail"] == sorted(row["code"] for row in done.fixed)
     assert 0 == repair(root, "alice/chat", apply=False).fixed
     assert 3 == len(chat.window(0).lines)
+
+
+def test_activities_of_no_byte_are_removed(root: Path) -> None:
+    """An empty file of activities is none: it goes, and there is nothing to keep of it."""
+    Store(root).conversation("u", "c").append("one")
+    path = root / "conversations" / "u" / "c.jsonl.activities"
+    path.touch(mode=0o600)
+    done = repair(root, "u/c")
+    assert (1, False, []) == (done.fixed, path.exists(), Store(root).quarantine())
+    assert b"[]" == Store(root).conversation("u", "c").activities()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from memctl.store import census, whole
 from memctl.store.census import ACTIVITIES, CACHE, LOG, OTHER, UNREAD, Listed
 from memctl.store.layout import Layout
 
+Nested = Callable[[Path, int], None]
 MESSAGE = b'{"role":"user","content":"a"}\n'
 
 
@@ -218,20 +220,32 @@ def test_the_logs_below_a_directory(tmp_path: Path) -> None:
     ] == [(row.kind, os.path.relpath(row.path, tmp_path)) for row in census.below(str(tmp_path))]
 
 
-def nested(directory: Path, depth: int) -> None:
-    """So many directories below each other, each named d, with a log in the lowest."""
-    at = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    for _ in range(depth):
-        os.mkdir("d", 0o700, dir_fd=at)
-        below = os.open("d", os.O_RDONLY | os.O_DIRECTORY, dir_fd=at)
+@pytest.fixture
+def nested() -> Iterator[Nested]:
+    """Makes so many directories below each other, each named d, with a log in the lowest."""
+    made: list[Path] = []
+
+    def make(directory: Path, depth: int) -> None:
+        made.append(directory / "d")
+        at = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        for _ in range(depth):
+            os.mkdir("d", 0o700, dir_fd=at)
+            below = os.open("d", os.O_RDONLY | os.O_DIRECTORY, dir_fd=at)
+            os.close(at)
+            at = below
+        fd = os.open("x.jsonl", os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=at)
+        os.fchmod(fd, 0o606)
+        os.close(fd)
         os.close(at)
-        at = below
-    os.close(os.open("x.jsonl", os.O_WRONLY | os.O_CREAT, 0o606, dir_fd=at))
-    os.close(at)
+
+    yield make
+    # The library's own removal of a tree is recursive.
+    for path in made:
+        subprocess.run(["rm", "-rf", str(path)], check=True)
 
 
 @pytest.mark.parametrize(("depth", "kind"), [(1500, OTHER), (3000, UNREAD)])
-def test_deep_directories_of_a_store(depth: int, kind: str, root: Path) -> None:
+def test_deep_directories_of_a_store(depth: int, kind: str, root: Path, nested: Nested) -> None:
     """Directories may be nested deeper than calls; where a path is too long it ends as not looked at."""
     (root / ".memctl").mkdir(mode=0o700)
     nested(root / ".memctl", depth)
@@ -241,7 +255,7 @@ def test_deep_directories_of_a_store(depth: int, kind: str, root: Path) -> None:
 
 
 @pytest.mark.parametrize(("depth", "kind"), [(1500, LOG), (3000, UNREAD)])
-def test_deep_directories_outside(depth: int, kind: str, tmp_path: Path) -> None:
+def test_deep_directories_outside(depth: int, kind: str, tmp_path: Path, nested: Nested) -> None:
     """The same outside of a store: the lowest log is found, or its directory is not looked at."""
     write(tmp_path / "z.jsonl")
     nested(tmp_path, depth)
@@ -250,7 +264,7 @@ def test_deep_directories_outside(depth: int, kind: str, tmp_path: Path) -> None
     assert (kind == LOG) is rows[1].path.endswith("/d" * depth + "/x.jsonl")
 
 
-def test_a_log_whose_path_is_too_long(tmp_path: Path) -> None:
+def test_a_log_whose_path_is_too_long(tmp_path: Path, nested: Nested) -> None:
     """A log in a directory that can be listed is named, though its own path is too long to open it."""
     limit = os.pathconf("/", "PC_PATH_MAX") - 1
     nested(tmp_path, (limit - len(str(tmp_path))) // 2)

@@ -18,7 +18,7 @@ import pytest
 
 from memctl import Store
 from memctl.errors import AccessDenied, StorageError
-from memctl.store import disk, files, rewrite
+from memctl.store import directories, disk, files, rewrite
 
 SETTINGS = {"durability": "none", "heal.settle_ms": 0, "window.counter": "bytes4"}
 IS_ROOT = os.geteuid() == 0
@@ -302,6 +302,26 @@ def test_owner(tmp_path: Path) -> None:
     everything(root)
     owners = {(path.lstat().st_uid, path.lstat().st_gid) for path in root.rglob("*")}
     assert {(12345, 23456)} == owners
+
+
+def test_what_cannot_be_given_to_its_owner_is_not_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file or directory that cannot be given to the owner of its directory is 77, named, and not there."""
+
+    def refuse(dir_fd: int, fd: int, mode: int) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(disk, "make_ours", refuse)
+    said = "cannot be given to the owner of its directory: Operation not permitted"
+    for name, make in (
+        ("file", lambda: files.create(str(tmp_path / "file"), b"x")),
+        ("directory", lambda: directories.make(str(tmp_path / "directory"))),
+    ):
+        with pytest.raises(AccessDenied) as caught:
+            make()
+        assert (77, f"{tmp_path / name} {said}") == (caught.value.exit_code, str(caught.value))
+    assert [] == list(tmp_path.iterdir())
 
 
 def test_replace_keeps_mode(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from memctl.core.lines import Piece, read_line
 from memctl.errors import AlreadyExists, BadInput, LockTimeout, NotFound, UsageError
 from memctl.ops import undo
 from memctl.store import revision, rewrite
+from tests.conftest import Memctl
 
 NOW_US = 1_772_614_800_000_000
 
@@ -366,7 +367,15 @@ PIECE = {"line": 2, "offset": len(ONE), "length": 8, "code": "bad-json", "insert
         pytest.param({"pieces": {}}, "pieces is no list", id="pieces"),
         pytest.param({"pieces": [7]}, "is damaged", id="no pieces in it"),
         pytest.param({"pieces": [PIECE | {"offset": -1}]}, "no number of bytes", id="before the start"),
-        pytest.param({"pieces": [PIECE | {"offset": 1 << 70}]}, "does not fit in", id="behind the end"),
+        pytest.param({"pieces": [PIECE | {"offset": 1 << 62}]}, "does not fit in", id="behind the end"),
+        pytest.param({"pieces": [PIECE | {"offset": 1 << 63}]}, "no number of bytes", id="offset beyond"),
+        pytest.param({"pieces": [PIECE | {"length": 10**30}]}, "no number of bytes", id="length beyond"),
+        pytest.param({"pieces": [PIECE | {"inserted": 10**30}]}, "no number of bytes", id="inserted beyond"),
+        pytest.param({"size_before": 10**30}, "no number of bytes", id="size beyond"),
+        pytest.param({"pieces": [PIECE | {"line": "z"}]}, "no number of bytes or lines", id="line a text"),
+        pytest.param({"pieces": [PIECE | {"line": -1}]}, "no number of bytes or lines", id="line below 0"),
+        pytest.param({"pieces": [PIECE | {"line": 10**30}]}, "no number of bytes or lines", id="line beyond"),
+        pytest.param({"pieces": [PIECE | {"line": True}]}, "no number of bytes or lines", id="line a truth"),
         pytest.param({"pieces": [PIECE, PIECE]}, "does not fit in", id="twice"),
         pytest.param({"pieces": []}, "sizes contradict", id="too few"),
         pytest.param({"pieces": [{"offset": 0}]}, "it has no length", id="half a piece"),
@@ -375,6 +384,14 @@ PIECE = {"line": 2, "offset": len(ONE), "length": 8, "code": "bad-json", "insert
         pytest.param({"conversation": "x/y"}, "lies in the quarantine of a", id="of somebody else"),
         pytest.param({"conversation": "a/b/c"}, "is damaged", id="no reference"),
         pytest.param({"pieces": None, "offset": None}, "does not say where", id="no place"),
+        pytest.param({"pieces": None, "offset": "z"}, "does not say where", id="place a text"),
+        pytest.param({"pieces": None, "offset": -1}, "does not say where", id="place below 0"),
+        pytest.param({"pieces": None, "offset": 10**30}, "does not say where", id="place beyond any file"),
+        pytest.param(
+            {"pieces": None, "offset": (1 << 63) - 1},
+            "no line begins at its byte",
+            id="place behind it",
+        ),
     ],
 )
 def test_a_damaged_note(facts: dict[str, Any], words: str, tmp_path: Path) -> None:
@@ -453,7 +470,7 @@ def test_a_healed_tail_comes_back_as_a_line(tail: bytes, before: bytes, after: b
     later = path.read_bytes()[len(before) :]
     done = store(tmp_path).quarantine_restore(only_id(tmp_path))
     assert before + after + later == path.read_bytes()
-    assert (len(after), len(later)) == (done.restored_bytes, done.appended_bytes)
+    assert (len(after), None) == (done.restored_bytes, done.appended_bytes)
     assert [] == store(tmp_path).quarantine()
 
 
@@ -488,7 +505,26 @@ def test_summaries_behind_a_single_item(tmp_path: Path) -> None:
     done = store(tmp_path).quarantine_restore(item.name)
     assert ONE + TWO + THREE == path.read_bytes()[: len(ONE + TWO + THREE)]
     assert ["short", "two", "three", "later"] == [value["content"] for value in chat.window(0).messages]
-    assert 1 == done.summaries_rewritten
+    assert (1, None) == (done.summaries_rewritten, done.appended_bytes)
+
+
+@pytest.mark.parametrize("has_pieces", [True, False])
+def test_only_what_is_known_to_be_appended_is_said_to_be(
+    has_pieces: bool, root: Path, memctl: Memctl
+) -> None:
+    """With the sizes of before in its note a restore says what was appended since, without them nothing."""
+    path = fill(root, ONE + b"garbage\n" + TWO)
+    store(root).repair("a/b")
+    with path.open("ab") as log:
+        log.write(LATER)
+    id = only_id(root) if has_pieces else with_note(root, pieces=None)
+    done = memctl("--root", str(root), "quarantine", "restore", id)
+    assert (0, b"") == (done.returncode, done.stderr)
+    assert ONE + b"garbage\n" + TWO + LATER == path.read_bytes()
+    lines = [b"a/b has 8 bytes back; %s is no longer in quarantine" % id.encode()]
+    if has_pieces:
+        lines.append(b"kept behind it: %d bytes appended since" % len(LATER))
+    assert lines == done.stdout.splitlines()
 
 
 # -- activities -------------------------------------------------------------------------------------------
@@ -664,6 +700,10 @@ def test_files_that_are_refused(outside: Path, tmp_path: Path) -> None:
         b"text\n",
         b'{"id":"x","length":-5}\n',
         b'{"length":1}\nx\n',
+        b'{"id":"x","length":1%s}\nx\n' % (b"0" * 30),
+        b'{"id":"x","length":9223372036854775807}\nx\n',
+        b'{"id":"x","length":1e400}\nx\n',
+        b'{"id":"x","length":"1"}\nx\n',
         b'{"id":"x","length":9}\n1\n',
         b"[]\n",
         b"\n",
@@ -676,6 +716,40 @@ def test_a_damaged_file_of_quarantine(data: bytes, outside: Path, tmp_path: Path
         store(tmp_path / "store").quarantine(aside(outside))
     with pytest.raises(BadInput, match="is not a file of quarantine"):
         store(tmp_path / "store").quarantine_restore(None, aside(outside))
+
+
+def put_text(at: Path) -> None:
+    at.write_bytes(b"text\n")
+
+
+def put_dangling_link(at: Path) -> None:
+    at.symlink_to(at.parent / "nothing")
+
+
+@pytest.mark.parametrize("put", [put_text, os.mkfifo, Path.mkdir, put_dangling_link])
+def test_a_plan_is_refused_as_its_deed(put: Callable[[Path], None], outside: Path, tmp_path: Path) -> None:
+    """What lies where the bytes would be kept and is no quarantine stops plan and deed in the same words."""
+    before = outside.read_bytes()
+    put(Path(aside(outside)))
+    there = set(os.listdir(outside.parent))
+    said = []
+    for apply in (False, True):
+        with pytest.raises(BadInput, match="is not a file of quarantine") as caught:
+            store(tmp_path / "store").repair(str(outside), apply=apply)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    assert (before, there) == (outside.read_bytes(), set(os.listdir(outside.parent)))
+
+
+def test_the_report_of_a_restore_shows_names(tmp_path: Path, memctl: Memctl) -> None:
+    """A LF in the name of a file is an escape in the report, also where that is no terminal."""
+    path = tmp_path / "two\nlines.jsonl"
+    path.write_bytes(ONE + b"garbage\n")
+    store(tmp_path / "store").repair(str(path))
+    done = memctl("quarantine", "restore", "./two\nlines.jsonl.quarantine")
+    assert (0, b"") == (done.returncode, done.stderr)
+    (line,) = done.stdout.splitlines()
+    assert line.startswith(b"./two\\nlines.jsonl has 8 bytes back; ")
 
 
 # -- others at work ---------------------------------------------------------------------------------------
