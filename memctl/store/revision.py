@@ -97,15 +97,15 @@ def digest_upto(fd: int, end: int) -> str:
 def note(facts: dict[str, Any], edits: Edits) -> Iterator[bytes]:
     """A note in JSON, one line: the facts, and as `pieces` the edits; in chunks, as there may be millions."""
     yield jsonl.dumps(facts)[:-1] + b',"pieces":['
-    waiting: list[bytes] = []
+    waiting: list[dict[str, Any]] = []
     first = True
     for piece in editing.pieces(edits):
-        waiting.append(jsonl.dumps(piece))
+        waiting.append(piece)
         if len(waiting) == _PIECES_AT_ONCE:
-            yield (b"" if first else b",") + b",".join(waiting)
+            yield (b"" if first else b",") + jsonl.dumps(waiting)[1:-1]
             waiting, first = [], False
     if waiting:
-        yield (b"" if first else b",") + b",".join(waiting)
+        yield (b"" if first else b",") + jsonl.dumps(waiting)[1:-1]
     yield b"]}\n"
 
 

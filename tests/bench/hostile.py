@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 SIZE_BYTES = 64 << 20
 _PROSE = b"some words of text, and more of them. "
@@ -48,3 +50,9 @@ FILES: dict[str, Callable[[], bytes]] = {
         (b'{"role":"user","x":' + b"[" * 499 + b"]" * 499 + b"}\n") * (SIZE_BYTES // 1018)
     ),
 }
+
+
+if __name__ == "__main__":
+    # In a process of its own: what a child's peak begins with is the size of the process that starts it.
+    name, path = sys.argv[1:]
+    Path(path).write_bytes(FILES[name]())
