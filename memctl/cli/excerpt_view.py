@@ -83,8 +83,9 @@ def _units(data: bytes) -> list[str]:
 def _runs(text: str) -> Iterator[tuple[bool, str, int]]:
     """Each character as it is seen, whether it is an escape, and how many of one escape follow each other."""
     last, number = "", 0
-    for char in text:
-        shown = _escape(char)
+    for place, char in enumerate(text):
+        # A mark that would stand on the character in front of the text is not seen as a part of it.
+        shown = _escape(char) or ("" if place or width(char) else _named(char))
         if shown != last and last:
             yield True, last, number
             last, number = "", 0
@@ -109,6 +110,12 @@ def _escape(char: str) -> str:
         return _SHORT[code]
     if 0xDC80 <= code < 0xDD00:
         return f"\\x{code - 0xDC00:02x}"
+    return _named(char)
+
+
+def _named(char: str) -> str:
+    """A character as the escape of its number."""
+    code = ord(char)
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -132,12 +132,14 @@ def _brackets(data: bytes | str) -> Iterator[bytes]:
 
 
 _TOKEN = (
-    rb"[ \t\n\r]*+(?:(\[++|\]++|\}++|[{,:])"
+    rb"[ \t\n\r]*+(?:(\[{1,999}+|\]{1,999}+|\}{1,999}+|[{,:])"
     rb'|("[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+")'
     rb"|-?(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+|Infinity)|NaN|true|false|null)"
 )
-#: So many tokens are looked at; what is longer and has as many brackets of each kind passes for JSON.
-_TOKENS_MAX = 1_000_000
+#: So much of a text is looked at; a longer one with as many brackets of each kind passes for JSON.
+_LOOKED_AT_MAX = 4 << 20
+_CUT_STRING = rb'[ \t\n\r]*+"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+\\?+'
+_SHORT_BYTES = 16
 #: The states of `is_json`: what may come next.
 _VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _COLON, _COMMA_OR_END = range(6)
 
@@ -148,7 +150,7 @@ _ENDS = bytes.maketrans(b"[{", b"]}")
 def is_json(data: bytes | str) -> bool:
     """Whether a text is JSON, however deep it nests and however long its numbers; NaN and Infinity pass.
 
-    Of a text of very many tokens the beginning decides.
+    Of a long text the beginning decides.
     """
     import re
 
@@ -158,17 +160,14 @@ def is_json(data: bytes | str) -> bool:
             excess[pair] += brackets.count(pair[:1]) - brackets.count(pair[1:])
     if any(excess.values()):
         return False
-    if isinstance(data, str):
-        data = data.encode("utf-8", "surrogatepass")
+    is_cut = len(data) > _LOOKED_AT_MAX
+    head = data[:_LOOKED_AT_MAX]
+    data = head.encode("utf-8", "surrogatepass") if isinstance(head, str) else head
     match = re.compile(_TOKEN).match
     # The closing brackets that are awaited.
     ends = bytearray()
     position, state = 0, _VALUE
-    left = _TOKENS_MAX
     while token := match(data, position):
-        left -= 1
-        if not left:
-            return True
         position = token.end()
         sign, string = token.groups()
         if sign is None:
@@ -196,6 +195,9 @@ def is_json(data: bytes | str) -> bool:
             return False
         if not ends and state == _COMMA_OR_END:
             break
+    if is_cut and (ends or state != _COMMA_OR_END):
+        rest = data[position:]
+        return len(rest) < _SHORT_BYTES or re.fullmatch(_CUT_STRING, rest) is not None
     return state == _COMMA_OR_END and not ends and not data[position:].strip(b" \t\n\r")
 
 

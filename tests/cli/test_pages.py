@@ -87,6 +87,8 @@ def without_colours(page: str) -> str:
         ("❤\ufe0f問".encode(), "❤\\ufe0f問"),
         (b"aaaaaaaaaa\\0", "aaaaaaaaaa\\0"),
         ("\U000e0001".encode(), "\\U000e0001"),
+        ("e\u0301".encode(), "e\u0301"),
+        ("\u0300e".encode(), "\\u0300e"),
     ],
 )
 def test_all_bytes_are_seen(data: bytes, expected: str) -> None:
@@ -97,7 +99,7 @@ def test_all_bytes_are_seen(data: bytes, expected: str) -> None:
 excerpts = st.builds(
     Excerpt,
     st.binary(max_size=60) | st.text(max_size=40).map(lambda text: text.encode("utf-8", "replace")),
-    st.binary(min_size=1, max_size=30),
+    st.binary(min_size=1, max_size=30) | st.text("\u0300\u1160\u200d\ufe0fe問\t", min_size=1).map(str.encode),
     st.binary(max_size=200) | st.text(max_size=90).map(lambda text: text.encode("utf-8", "replace")),
     st.just(0),
     st.just(True),

@@ -95,3 +95,15 @@ def test_half_a_surrogate_pair_keeps_its_name(monkeypatch: pytest.MonkeyPatch) -
     looked = long_lines.look(line, True)
     assert looked is not None
     assert [("bad-text", 76, "in content")] == [(f.code, f.start, f.detail) for f in looked.faults]
+
+
+@pytest.mark.parametrize("as_text", [False, True], ids=["bytes", "text"])
+def test_of_a_long_text_the_beginning_decides(as_text: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """JSON passes wherever the look at it ends; what is wrong before that place is seen."""
+    text = '{"a":[1,-2.5e+3,true,null,{"b\\u00e9\\\\":"x\\"ä \\\\\\n","c":[[[]]]}],"d":NaN}' + " " * 40
+    for end in range(1, len(text)):
+        monkeypatch.setattr(jsonl, "_LOOKED_AT_MAX", end)
+        assert jsonl.is_json(text if as_text else text.encode()), end
+    wrong = '{"a":1,,"b":[' + '"text",' * 20 + "1]}"
+    monkeypatch.setattr(jsonl, "_LOOKED_AT_MAX", 60)
+    assert not jsonl.is_json(wrong if as_text else wrong.encode())
