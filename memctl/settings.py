@@ -27,7 +27,8 @@ class Setting(NamedTuple):
     """One knob.
 
     `kind` is `int` (a count, not negative), `duration` (seconds as a number, written `10`, `5m`, `24h`,
-    `7d`), `choice` (one of `choices`) or `path` (text, empty for the place inside ROOT).
+    `7d`), `number` (a decimal within `bounds`), `switch` (0 or 1, written on or off), `choice` (one of
+    `choices`), `path` (text, empty for the place inside ROOT) or `text`.
     """
 
     name: str
@@ -35,6 +36,8 @@ class Setting(NamedTuple):
     default: int | float | str
     help: str
     choices: tuple[str, ...] = ()
+    #: The least and the most of a `number`.
+    bounds: tuple[int, int] = (0, 1000)
 
     @property
     def variable(self) -> str:
@@ -47,12 +50,16 @@ class Setting(NamedTuple):
             return _count(value)
         if self.kind == "duration":
             return _seconds(value)
+        if self.kind == "number":
+            return _number(value, *self.bounds)
+        if self.kind == "switch":
+            return _switch(value)
         if not isinstance(value, str):
             raise ValueError("expected text in quotes")
         if self.kind == "choice" and value not in self.choices:
             raise ValueError(f"expected one of {', '.join(self.choices)}")
         if "\0" in value:
-            raise ValueError("a path holds no NUL")
+            raise ValueError("no NUL can stand here")
         return value
 
 
@@ -70,6 +77,67 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("durability", "choice", "fsync", "what is done before a write counts as done", ("fsync", "none")),
     Setting("compat", "choice", "none", "go: refuse what the Go reader cannot read", ("none", "go")),
     Setting("conversations.dir", "path", "", "directory of the conversations; empty is ROOT/conversations"),
+    Setting("tiers.hot", "path", "", "directory of the hot tier; empty is ROOT/tiers/hot"),
+    Setting("tiers.warm", "path", "", "directory of the warm tier; empty is ROOT/tiers/warm"),
+    Setting("tiers.cold", "path", "", "directory of the cold tier; empty is ROOT/tiers/cold"),
+    Setting(
+        "tiers.single",
+        "choice",
+        "",
+        "the one tier of all records, with preset single",
+        ("", "hot", "warm", "cold"),
+    ),
+    Setting(
+        "policy.preset",
+        "choice",
+        "default",
+        "values of policy.* that are not set: single moves nothing, session holds 20, 100 and 1,000 records",
+        ("default", "single", "session"),
+    ),
+    Setting("policy.hot_capacity", "int", 50, "records in hot; 0 is any number"),
+    Setting("policy.warm_capacity", "int", 500, "records in warm; 0 is any number"),
+    Setting("policy.cold_capacity", "int", 5000, "records in cold; 0 is any number"),
+    Setting("policy.hot_ttl", "duration", 86_400, "time without access after which a record leaves hot"),
+    Setting(
+        "policy.warm_ttl", "duration", 30 * 86_400, "time without access after which a record leaves warm"
+    ),
+    Setting(
+        "policy.cold_ttl", "duration", 0, "time without access after which a record leaves cold; 0 is never"
+    ),
+    Setting(
+        "policy.demote_idle", "duration", 7 * 86_400, "time without access that is idle: a record leaves warm"
+    ),
+    Setting(
+        "policy.promote_access",
+        "int",
+        3,
+        "accesses that lift a record from warm, and twice as many from cold",
+    ),
+    Setting("policy.evict", "choice", "archive", "where records go that leave cold", ("archive", "delete")),
+    Setting("recall.limit", "int", 20, "records that recall prints at most"),
+    Setting("recall.ranker", "choice", "fused", "how recall ranks", ("fused", "overlap", "recent")),
+    Setting("recall.weight_semantic", "number", 0.8, "weight of relevance; 0.5 by default with overlap"),
+    Setting("recall.weight_recency", "number", 0.1, "weight of recency; 0.3 by default with overlap"),
+    Setting("recall.weight_importance", "number", 0.1, "weight of importance; 0.2 by default with overlap"),
+    Setting(
+        "retrieval.mode",
+        "choice",
+        "lexical",
+        "what finds records and messages: their words, vectors, or both",
+        ("lexical", "semantic", "both"),
+    ),
+    Setting("retrieval.embedder", "text", "", "what makes vectors: hash, or cmd:COMMAND"),
+    Setting(
+        "retrieval.min_score",
+        "number",
+        0,
+        "the least cosine that counts as found, -1 to 1",
+        bounds=(-1, 1),
+    ),
+    Setting("cold_summary.enabled", "switch", 0, "whether large records that enter cold get a summary"),
+    Setting("cold_summary.min_bytes", "int", 4096, "bytes from which a record gets one"),
+    Setting("cold_summary.max_chars", "int", 512, "characters of a summary"),
+    Setting("cold_summary.summarizer", "text", "", "what writes it: empty for the beginning, or cmd:COMMAND"),
 )
 
 BY_NAME: dict[str, Setting] = {setting.name: setting for setting in SETTINGS}
@@ -181,6 +249,29 @@ def _seconds(value: object) -> int | float:
     if not 0 <= number <= _LARGEST:
         raise ValueError(expected)
     return int(number) if number == int(number) else number
+
+
+def _number(value: object, least: int, most: int) -> int | float:
+    """A decimal number."""
+    expected = f"expected a number from {least} to {most:,}"
+    if isinstance(value, str):
+        text = value.strip()
+        plain = text.removeprefix("-").replace(".", "", 1)
+        if not (plain.isascii() and plain.isdigit() and len(text) <= 20):
+            raise ValueError(expected)
+        value = float(text)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
+        raise ValueError(expected)
+    return int(value) if value == int(value) else value
+
+
+def _switch(value: object) -> int:
+    """1 for on, 0 for off; true and false, 1 and 0 too."""
+    known = {"on": 1, "true": 1, "1": 1, "off": 0, "false": 0, "0": 0}
+    text = str(value).strip().lower() if isinstance(value, str | bool | int) else ""
+    if text not in known:
+        raise ValueError("expected on or off")
+    return known[text]
 
 
 def _shown(value: object) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from memctl.api.conversation import Conversation
 from memctl.api.family import of_our_family
 from memctl.core.names import Reference
+from memctl.core.tier import TIERS
 from memctl.ops.setup import Setup
 from memctl.settings import Settings
 from memctl.store.layout import Layout
@@ -15,6 +16,7 @@ from memctl.store.layout import Layout
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from memctl.api.memory import Memory
     from memctl.ops.inspect import Inspection
     from memctl.ops.listing import Listing
     from memctl.ops.quarantine import Restored
@@ -45,7 +47,12 @@ class Store:
         path = os.path.realpath(os.fspath(root))
         if tenant is not None:
             Setup(Layout.of(path), settings, now_us, run_id).checked(tenant, "tenant")
-        layout = Layout.of(path, tenant=tenant, conversations_dir=str(settings["conversations.dir"]))
+        layout = Layout.of(
+            path,
+            tenant=tenant,
+            conversations_dir=str(settings["conversations.dir"]),
+            tier_dirs={tier: str(settings[f"tiers.{tier}"]) for tier in TIERS},
+        )
         self.setup = Setup(layout, settings, now_us, run_id)
 
     @property
@@ -71,6 +78,13 @@ class Store:
 
         target: Reference | str = argument if is_path(argument) else self.setup.reference(argument)
         return Conversation(self.setup, target)
+
+    @of_our_family
+    def memory(self, user: str) -> Memory:
+        """The long-term memory of a user; it comes into being with its first record. Raises BadName."""
+        from memctl.api.memory import Memory
+
+        return Memory(self.setup, self.setup.checked(user, "user"))
 
     @of_our_family
     def conversations(self, user: str | None = None) -> Listing:

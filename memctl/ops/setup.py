@@ -78,6 +78,15 @@ class Setup(NamedTuple):
             command=command,
         )
 
+    def records_lock(self, user: str, command: str) -> locks.Lock:
+        """The lock of all that writes a user's records."""
+        return locks.Lock(
+            self.layout.records_lock(user),
+            f"the memory of {Reference(user).written()}",
+            timeout_s=float(self.settings["lock.timeout_s"]),
+            command=command,
+        )
+
     def missing(self, reference: Reference) -> NotFound:
         """The error for a conversation that is not there; it names the other reading, a path."""
         return NotFound(

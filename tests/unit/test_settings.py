@@ -48,6 +48,13 @@ def test_defaults_are_valid(setting: object) -> None:
         ("lock.timeout_s", "0", 0),
         ("durability", "none", "none"),
         ("conversations.dir", "/srv/talks", "/srv/talks"),
+        ("recall.weight_recency", "0.25", 0.25),
+        ("recall.weight_recency", 2, 2),
+        ("retrieval.min_score", "-0.5", -0.5),
+        ("cold_summary.enabled", "on", 1),
+        ("cold_summary.enabled", True, 1),
+        ("cold_summary.enabled", "off", 0),
+        ("retrieval.embedder", "cmd:embed --fast", "cmd:embed --fast"),
     ],
 )
 def test_values(name: str, given: object, value: object) -> None:
@@ -58,6 +65,17 @@ def test_values(name: str, given: object, value: object) -> None:
 @pytest.mark.parametrize(
     ("name", "given"),
     [
+        ("recall.weight_recency", "-0.1"),
+        ("recall.weight_recency", -1),
+        ("recall.weight_recency", "1e3"),
+        ("recall.weight_recency", "."),
+        ("recall.weight_recency", float("nan")),
+        ("recall.weight_recency", 1001),
+        ("recall.weight_recency", True),
+        ("retrieval.min_score", -1.5),
+        ("cold_summary.enabled", "maybe"),
+        ("cold_summary.enabled", 2),
+        ("tiers.single", "tepid"),
         ("window.budget", -1),
         ("window.budget", "-1"),
         ("window.budget", "1_000"),

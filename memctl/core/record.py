@@ -1,0 +1,243 @@
+"""Record: one long-term memory, as a line of a tier file; read, made, and changed without touching the rest.
+
+The keys are those of agentflow-go's `pkg/memory/tier` (v0.5.1) and, of our own, `tier_access_count`,
+`conversation` and `rev`. Of several lines with one id the highest `rev` is the record.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memctl.core import jsonl
+from memctl.core.tier import RANK, TIERS
+from memctl.errors import BadInput
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: A time that was never set, as Go writes it.
+UNSET = "0001-01-01T00:00:00Z"
+IMPORTANCE = 0.5
+#: The order in which the keys of a new record are written.
+KEYS = (
+    "id",
+    "content",
+    "scope",
+    "categories",
+    "importance",
+    "created_at",
+    "metadata",
+    "tier",
+    "access_count",
+    "last_access_at",
+    "promoted_at",
+    "size_bytes",
+    "pinned",
+    "tier_access_count",
+    "conversation",
+    "rev",
+)
+#: Left out of a new record where they are empty.
+_OPTIONAL = frozenset(("categories", "metadata", "size_bytes", "pinned", "tier_access_count", "conversation"))
+
+
+class Record(NamedTuple):
+    """A record and the bytes of its line, without LF. `value` has every key, those we do not know too.
+
+    `tier` is that of the file in which it lies; `rev` counts its versions from 1, 0 where none is written.
+    """
+
+    id: str
+    tier: str
+    rev: int
+    value: dict[str, Any]
+    raw: bytes
+
+    @property
+    def content(self) -> str:
+        """The text, whatever it is."""
+        return _text(self.value.get("content"))
+
+    @property
+    def searchable(self) -> str:
+        """The text by which it is found: `metadata.searchable` where there is one, else the content."""
+        return self.metadata.get("searchable") or self.content
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Text by text."""
+        given = self.value.get("metadata")
+        if type(given) is not dict:
+            return {}
+        return {key: text if type(text) is str else _text(text) for key, text in given.items()}
+
+    @property
+    def categories(self) -> list[str]:
+        """Its categories."""
+        given = self.value.get("categories")
+        return [name for name in given if type(name) is str] if type(given) is list else []
+
+    @property
+    def scope(self) -> str:
+        """Its scope, "" if it has none."""
+        return _text(self.value.get("scope"))
+
+    @property
+    def importance(self) -> float:
+        """0 to 1; 0.5 where none is given."""
+        given = self.value.get("importance")
+        return float(given) if isinstance(given, int | float) and given > 0 else IMPORTANCE
+
+    @property
+    def pinned(self) -> bool:
+        """Whether it stays where it is."""
+        return self.value.get("pinned") is True
+
+    @property
+    def access_count(self) -> int:
+        """How often it was recalled."""
+        return _count(self.value.get("access_count"))
+
+    @property
+    def tier_access_count(self) -> int:
+        """How often it was recalled since it entered its tier; where that is not said, in all."""
+        given = self.value.get("tier_access_count")
+        return self.access_count if given is None and not self.rev else _count(given)
+
+    @property
+    def conversation(self) -> str | None:
+        """The conversation it comes from."""
+        given = self.value.get("conversation")
+        return given if type(given) is str else None
+
+
+def _text(value: Any) -> str:
+    if type(value) is str:
+        return value
+    return "" if value is None else jsonl.dumps(value).decode("utf-8")
+
+
+def _count(value: Any) -> int:
+    return value if type(value) is int and value > 0 else 0
+
+
+def read(line: bytes, tier: str) -> Record | None:
+    """The record of a line without LF, None if it is none: no object, or one without an id."""
+    try:
+        value = jsonl.loads(line)
+    except jsonl.Unreadable:
+        return None
+    except ValueError:
+        try:
+            value = jsonl.exact(line.decode("utf-8"))
+        except ValueError:
+            return None
+    if type(value) is not dict:
+        return None
+    id = value.get("id")
+    if type(id) is not str or not id:
+        return None
+    rev = value.get("rev")
+    return Record(id, tier, rev if type(rev) is int and rev > 0 else 0, value, line)
+
+
+def newer(one: Record, other: Record) -> Record:
+    """Which of two lines of one id is the record: the higher `rev`; of equal ones the hotter, then the later.
+
+    `other` stands behind `one` in a file, or in a file of a colder tier.
+    """
+    if one.rev != other.rev:
+        return one if one.rev > other.rev else other
+    return one if RANK[one.tier] > RANK[other.tier] else other
+
+
+def line(value: Mapping[str, Any]) -> bytes:
+    """The line of a new record, keys in their order, what is empty left out. Raises BadInput."""
+    rest = {key: given for key, given in value.items() if key not in KEYS}
+    ordered = {key: value[key] for key in KEYS if key in value and not (key in _OPTIONAL and not value[key])}
+    return jsonl.message_bytes({**ordered, **rest})
+
+
+def with_values(raw: bytes, changes: Mapping[str, Any]) -> bytes:
+    """A record's line with other values of some keys; every other byte stays.
+
+    What the line does not have yet comes at its end.
+    """
+    text = raw.decode("latin-1")
+    spans = _spans(text)
+    parts: list[str] = []
+    at = 0
+    for key in sorted((key for key in changes if key in spans), key=lambda name: spans[name]):
+        start, end = spans[key]
+        parts += [text[at:start], _json(changes[key])]
+        at = end
+    close = text.rindex("}")
+    parts.append(text[at:close])
+    missing = [key for key in KEYS if key in changes and key not in spans]
+    added = ",".join(f'"{key}":{_json(changes[key])}' for key in missing)
+    if added:
+        parts += ["," if spans else "", added]
+    parts.append(text[close:])
+    return "".join(parts).encode("latin-1")
+
+
+def _json(value: Any) -> str:
+    # The line is handled as Latin-1, byte by byte.
+    return jsonl.message_bytes({"": value})[4:-1].decode("latin-1")
+
+
+def _spans(text: str) -> dict[str, tuple[int, int]]:
+    """Where the values of the members of an object stand; of a key that comes twice the last one."""
+    from json import JSONDecoder
+    from json.decoder import scanstring  # type: ignore[attr-defined]
+
+    decode = JSONDecoder().raw_decode
+    spans: dict[str, tuple[int, int]] = {}
+    at = _skip(text, _skip(text, 0) + 1)
+    while text[at] != "}":
+        key, at = scanstring(text, at + 1)
+        start = _skip(text, _skip(text, at) + 1)
+        _, end = decode(text, start)
+        spans[key] = (start, end)
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    return spans
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def checked(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a record from a caller. Raises BadInput for one of the wrong kind."""
+    kinds: dict[str, tuple[Any, str]] = {
+        "id": (str, "text"),
+        "content": (str, "text"),
+        "scope": (str, "text"),
+        "categories": (list, "a list of text"),
+        "importance": ((int, float), "a number from 0 to 1"),
+        "created_at": ((str, int, float), "a time"),
+        "metadata": (dict, "an object of text"),
+        "tier": (str, f"one of {', '.join(TIERS)}"),
+        "pinned": (bool, "true or false"),
+        "conversation": (str, "text"),
+    }
+    for key, (kind, said) in kinds.items():
+        given = value.get(key)
+        if given is not None and (not isinstance(given, kind) or (kind is not bool and type(given) is bool)):
+            raise BadInput(f"{key} must be {said}")
+    importance = value.get("importance")
+    if importance is not None and not 0 <= importance <= 1:
+        raise BadInput("importance must be a number from 0 to 1")
+    if value.get("tier") is not None and value["tier"] not in TIERS:
+        raise BadInput(f"no tier {value['tier']}; there are {', '.join(TIERS)}")
+    if any(type(name) is not str for name in value.get("categories") or ()):
+        raise BadInput("categories must be a list of text")
+    if any(type(text) is not str for text in (value.get("metadata") or {}).values()):
+        raise BadInput("metadata must be an object of text")
+    if value.get("id") is not None and not str(value["id"]).strip():
+        raise BadInput("the id of a record cannot be blank")
+    return dict(value)
