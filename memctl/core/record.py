@@ -173,8 +173,9 @@ def with_values(raw: bytes, changes: Mapping[str, Any]) -> bytes:
         at = end
     close = text.rindex("}")
     parts.append(text[at:close])
-    missing = [key for key in KEYS if key in changes and key not in spans]
-    added = ",".join(f'"{key}":{_json(changes[key])}' for key in missing)
+    order = (*(key for key in KEYS if key in changes), *(key for key in changes if key not in KEYS))
+    missing = [key for key in order if key not in spans]
+    added = ",".join(f"{_json(key)}:{_json(changes[key])}" for key in missing)
     if added:
         parts += ["," if spans else "", added]
     parts.append(text[close:])
