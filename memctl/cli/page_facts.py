@@ -10,13 +10,15 @@ from memctl.core.problems import ACTIONS, ERROR, INFO, SEVERITIES, TABLE, WARNIN
 from memctl.core.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from memctl.core.problems import Problem
     from memctl.ops.inspect import Inspected, Inspection
 
 #: Up to so many files have a page each; of more there is a line each.
 PAGES_MAX = 3
+#: Formats whose lines are no messages -> what each is.
+HOLDING = {"records": "record", "forgotten": "id"}
 #: Of a group so many places are named one by one; of infos fewer.
 _PLACES_MAX, _PLACES_OF_INFO = 5, 2
 
@@ -49,7 +51,12 @@ def facts(target: Inspected) -> list[str]:
     if target.format == "activities":
         return [f"activities, {size}"]
     if target.format is None:
-        return [f"{size}, recognised as no conversation" if target.lines else size]
+        return [f"{size}, recognised as no conversation and no records" if target.lines else size]
+    if target.format in HOLDING:
+        holds = [counted(target.records, HOLDING[target.format])]
+        if target.older_versions:
+            holds.append(counted(target.older_versions, "older version"))
+        return [f"{target.format}: {several([*holds, counted(target.lines, 'line'), size])}"]
     sizes = [counted(target.messages, "message"), counted(target.lines, "line"), size]
     said = [f"a conversation (format {target.format}): {several(sizes)}"]
     if target.roles:
@@ -151,6 +158,16 @@ def more(target: Inspected, group: Group, shown: int) -> str:
 
 
 # -- several files ------------------------------------------------------------------------------------------
+
+
+def amounts(targets: Sequence[Inspected]) -> dict[str, Callable[[Inspected], int]]:
+    """What a table counts of each file: records only where there is a file of them."""
+    found: dict[str, Callable[[Inspected], int]] = {"messages": lambda target: target.messages}
+    if any(target.format in HOLDING for target in targets):
+        found["records"] = lambda target: target.records
+    found["errors"] = lambda target: target.counts.get(ERROR, 0)
+    found["warnings"] = lambda target: target.counts.get(WARNING, 0)
+    return found
 
 
 def is_fine(target: Inspected) -> bool:

@@ -115,11 +115,11 @@ def _table(targets: Sequence[Inspected]) -> Iterator[str]:
     """A line for each file."""
     if not targets:
         return
-    yield '<div class="wide"><table><tr><th>file</th><th class="number">messages</th>'
-    yield '<th class="number">errors</th><th class="number">warnings</th><th>what is wrong</th></tr>'
+    amounts = facts.amounts(targets)
+    heads = "".join(f'<th class="number">{head}</th>' for head in amounts)
+    yield f'<div class="wide"><table><tr><th>file</th>{heads}<th>what is wrong</th></tr>'
     for target in targets:
-        numbers = (target.messages, target.counts.get(ERROR, 0), target.counts.get(WARNING, 0))
-        cells = "".join(f'<td class="number">{number:,}</td>' for number in numbers)
+        cells = "".join(f'<td class="number">{amount(target):,}</td>' for amount in amounts.values())
         name = f'<span class="{facts.worst(target)}">{_text(target.target)}</span>'
         yield f"<tr><td>{name}</td>{cells}<td>{_text(facts.several(facts.codes(target)))}</td></tr>"
     yield "</table></div>"

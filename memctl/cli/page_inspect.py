@@ -10,7 +10,7 @@ from memctl.cli.excerpt_view import view
 from memctl.cli.ink import Ink
 from memctl.cli.next_steps import after_inspect
 from memctl.cli.output import counted
-from memctl.core.problems import ERROR, INFO, WARNING
+from memctl.core.problems import ERROR, INFO
 from memctl.core.visible import visible
 
 if TYPE_CHECKING:
@@ -128,18 +128,16 @@ def _table(targets: Sequence[Inspected], ink: Ink, columns: int) -> Iterator[str
     """A line for each file; where there are many, those that are fine are only counted."""
     is_long = len(targets) > _LINES_MAX
     rows = [target for target in targets if target.problems or not is_long]
-    heads = ("file", "messages", "errors", "warnings", "what is wrong")
+    amounts = facts.amounts(targets)
+    heads = ("file", *amounts, "what is wrong")
     names = [visible(row.target) for row in rows]
-    numbers = [
-        [f"{n:,}" for n in (row.messages, row.counts.get(ERROR, 0), row.counts.get(WARNING, 0))]
-        for row in rows
-    ]
-    widths = [max(len(cell) for cell in column) for column in zip(heads[1:4], *numbers, strict=True)]
-    room = max(columns - sum(widths) - 8 - _CODES_WIDTH, _NAMES_MIN)
+    numbers = [[f"{amount(row):,}" for amount in amounts.values()] for row in rows]
+    widths = [max(len(cell) for cell in column) for column in zip(amounts, *numbers, strict=True)]
+    room = max(columns - sum(widths) - 2 * len(heads) + 2 - _CODES_WIDTH, _NAMES_MIN)
     first = max([len(heads[0]), *(size for name in names if (size := width(name)) <= room)])
-    shown = [padded(head, size, right=True) for head, size in zip(heads[1:4], widths, strict=True)]
+    shown = [padded(head, size, right=True) for head, size in zip(amounts, widths, strict=True)]
     if rows:
-        yield ink.faint("  ".join((padded(heads[0], first), *shown, heads[4])))
+        yield ink.faint("  ".join((padded(heads[0], first), *shown, heads[-1])))
     for row, name, cells in zip(rows, names, numbers, strict=True):
         start = padded(name, first) if width(name) <= first else " " * first
         if width(name) > first:

@@ -43,8 +43,8 @@ def text(done: Repairs, typed: Typed, *, output: str | None, colour: bool, colum
 
 def _failed(done: Repairs, ink: Ink, columns: int) -> Iterator[str]:
     for failed in done.failed:
-        said = f"{visible(failed['target'])}: {visible(failed['message'])}"
-        hint = f" ({visible(failed['hint'])})" if failed.get("hint") else ""
+        said = f"{visible(failed.target)}: {visible(failed.message)}"
+        hint = f" ({visible(failed.hint)})" if failed.hint else ""
         first, *rest = wrapped(f"{said}{hint}", columns, "not repaired: ", "  ")
         yield ink.severity(ERROR, "not repaired") + first[len("not repaired") :]
         yield from rest
@@ -121,7 +121,7 @@ def _where(target: Repaired, output: str | None) -> Iterator[str]:
         yield f"{counted(target.quarantined_bytes, 'byte')} {goes} to quarantine{to}"
     added = f", {counted(target.added_bytes, 'byte')} put in" if target.added_bytes else ""
     if target.messages or target.kept:
-        holds = counted(target.messages, "message")
+        holds = counted(target.records, "record") if target.records else counted(target.messages, "message")
         stay = "stays" if target.kept == 1 else "stay"
         yield f"{counted(target.kept, 'byte')} {stay}{added}; that is {holds}"
     elif target.quarantined_bytes:

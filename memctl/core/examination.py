@@ -1,21 +1,13 @@
-"""Examination: one pass over the lines of a log that finds all that is wrong and plans what repair does.
-
-Inspect and repair are the same pass, so that a plan and its deed cannot differ.
-"""
+"""Examination: one pass over a log that finds all that is wrong with its messages and plans their repair."""
 
 from __future__ import annotations
 
-from array import array
 from typing import TYPE_CHECKING, Any
 
 from memctl.core import calls, marker, turns
-from memctl.core.faults import look, sound
-from memctl.core.findings import Findings
-from memctl.core.lines import Piece
+from memctl.core.line_examination import DEFAULT, LineExamination, Summary
 from memctl.core.mending import whole_text
-from memctl.core.others import Others
-from memctl.core.planning import Plan, plain_spot
-from memctl.core.problems import ERROR, INFO, REPAIRED, TABLE, WARNING, Problem
+from memctl.core.problems import ERROR, INFO, TABLE, WARNING
 from memctl.core.seen import Seen
 from memctl.core.times import stored
 
@@ -23,129 +15,29 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
 
-    from memctl.core.others import Others
-from memctl.core.planning import Spot
+    from memctl.core.lines import Piece
 
-#: What repair does of its own accord; the rest is asked for.
-DEFAULT = frozenset(REPAIRED) - {"bad-text"}
 _ROLES_MAX = 1000
 
 
-class Summary:
-    """A summary of the log: its message, its line, where it stands after repair (None: it leaves).
-
-    Of its own object only `covers` is kept, in `value`.
-    """
-
-    def __init__(self, place: int, line: int, offset: int, size: int, value: dict[str, Any]) -> None:
-        self.place, self.line, self.offset, self.size = place, line, offset, size
-        self.value = value
-        self.spot: Spot | None = None
-
-    @property
-    def last(self) -> int:
-        """The message whose place is asked for."""
-        return self.place
-
-    def settle(self, spot: Spot | None) -> None:
-        """Take in where it stands."""
-        self.spot = spot
-
-
-class Examination:
-    """What a log holds and what is wrong with it. `feed` takes its lines in order, `finish` comes last.
-
-    `wanted` are the codes that are repaired; what is found does not depend on it.
-    """
+class Examination(LineExamination):
+    """What a log holds and what is wrong with it: with its lines, and with its messages in their turn."""
 
     def __init__(self, wanted: Collection[str] = DEFAULT) -> None:
-        self.wanted = frozenset(wanted)
-        self.plan = Plan(self.wanted)
-        self.lines = 0
-        self.messages = 0
-        self.roles: dict[str, int] = {}
-        self.markers = {"summary": 0, "incomplete": 0, "ephemeral": 0}
-        self.last_summary: int | None = None
-        self.open_calls = 0
-        self.others = Others()
-        self.findings = Findings()
-        #: Where the line of each message begins, and which of several pieces it is, if not the first.
-        self.starts = array("Q")
-        self.piece_of: dict[int, int] = {}
-        self.summaries: list[Summary] = []
+        super().__init__(wanted)
         self._reader = turns.Reader()
         self._group: calls.Group | None = None
-        self._fresh: list[calls.Group | Summary] = []
         self._behind_user: list[tuple[calls.Group, frozenset[str]]] = []
         self._due: list[tuple[calls.Group, frozenset[str]]] = []
         self._user: tuple[int, int, int] | None = None
         self._moment: datetime | None = None
         self._seen = Seen()
 
-    # -- lines --------------------------------------------------------------------------------------------
-
     def feed(self, offset: int, size_bytes: int, data: bytes, terminated: bool) -> None:
-        """The next line: where it begins, its size with LF, its bytes without, whether it has one.
-
-        Blank lines that follow one another may come as one, with the LF between them.
-        """
-        self.lines += 1
-        size = size_bytes - terminated
-        first = self.messages
-        value = sound(data) if terminated else None
-        if value is not None:
-            if leaves := self._message(Piece(data, "", value, None), 0, offset, size):
-                self.plan.line(self.lines, offset, size_bytes, data, look(data), [leaves])
-                return
-            for fresh in self._fresh:
-                fresh.settle(plain_spot(offset, size_bytes, size))
-            self._fresh.clear()
-            if self._due:
-                self._answer_due()
-            return
-        if b"\n" in data:
-            self._blank_lines(offset, size_bytes, data)
-            return
-        looked = look(data, terminated=terminated, size_bytes=size)
-        leaving = [
-            "" if piece.message is None else self._message(piece, number, offset, size)
-            for number, piece in enumerate(looked.pieces)
-        ]
-        if looked.faults or any(leaving):
-            planned = self.plan.line(self.lines, offset, size_bytes, data, looked, leaving)
-            mends = False
-            shown = ""
-            for code, severity, start, length, detail in looked.faults:
-                problem = Problem(code, severity, self.lines, offset + start, length, detail)
-                if code == shown == "bad-number":
-                    # One problem a line and code; the milder one is left when the graver one is mended.
-                    if mends and (code, severity) in planned.standing:
-                        self.findings.add_remaining(problem)
-                    continue
-                shown = code
-                mends = (code, severity) not in planned.standing
-                self.findings.add(problem, mends=mends, leaves=planned.leaves)
-            if len(looked.pieces) == 1 and looked.pieces[0].message is None:
-                self.others.add(looked.pieces[0].code, data)
-            if self._fresh:
-                self._settle(first, planned.spots)
-        elif self._fresh:
-            self._settle(first, [plain_spot(offset, size_bytes, size)])
+        """The next line, as it is described where lines are looked at by themselves."""
+        super().feed(offset, size_bytes, data, terminated)
         if self._due:
             self._answer_due()
-
-    def _blank_lines(self, offset: int, size_bytes: int, data: bytes) -> None:
-        mends = "blank-line" in self.wanted
-        self.findings.add_blank_lines(self.lines, offset, data, mends=mends)
-        if mends:
-            self.plan.edits.add(offset, size_bytes, b"", self.lines, "blank-line")
-        self.lines += data.count(b"\n")
-
-    def _settle(self, first: int, spots: list[Spot | None]) -> None:
-        """Tell the groups and summaries of this line where their messages stand."""
-        for fresh in self._fresh:
-            fresh.settle(spots[fresh.last - first])
-        self._fresh.clear()
 
     def finish(self) -> None:
         """The log has ended: calls of the last turn that have no result may still get it."""
@@ -154,14 +46,9 @@ class Examination:
             self._name_open_calls(group, missing, WARNING, [])
         self._behind_user.clear()
 
-    def _note(
-        self, code: str, severity: str, line: int, offset: int, length: int, detail: str, mends: bool
-    ) -> None:
-        self.findings.add(Problem(code, severity, line, offset, length, detail), mends=mends)
-
     # -- messages -----------------------------------------------------------------------------------------
 
-    def _message(self, piece: Piece, number: int, offset: int, size: int) -> str:
+    def _object(self, piece: Piece, number: int, offset: int, size: int) -> str:
         """Take in one message of the present line; the code for which it leaves that, or ""."""
         value = piece.message or {}
         place = self.messages

@@ -1,7 +1,8 @@
 """Faults: everything that is wrong with one stored line by itself, at which byte, and how it reads.
 
 `core.lines` says what a reader gets from a line; this module says all that ails it, for inspect and repair.
-A line that is removed as a whole has that one fault only.
+A line that is removed as a whole has that one fault only. A message here is what the file is to hold, by its
+`lines.Kind`: a message, or a record.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from typing import Any, NamedTuple
 from memctl.core import jsonl, keys, lines, utf8
 from memctl.core.message import GO_LINE_BYTES
 from memctl.core.problems import ERROR, INFO, WARNING
+from memctl.core.reasons import why
 
 #: Faults for which the whole line leaves the file.
-WHOLE_LINE = frozenset(("torn-tail", "bad-json", "not-a-message", "blank-line"))
+WHOLE_LINE = frozenset(("torn-tail", "bad-json", "not-a-message", "not-a-record", "blank-line"))
 _BOM = b"\xef\xbb\xbf"
 #: Up to half a surrogate pair that stands alone.
 LONE_HALF = (
@@ -41,7 +43,9 @@ class Looked(NamedTuple):
     faults: list[Fault]
 
 
-def look(line: bytes, *, terminated: bool = True, size_bytes: int = 0) -> Looked:
+def look(
+    line: bytes, *, terminated: bool = True, size_bytes: int = 0, kind: lines.Kind = lines.MESSAGE
+) -> Looked:
     """What a line without its LF holds, and what is wrong with it.
 
     `size_bytes` is the line's size where only its beginning is given, one byte more than is read of a line.
@@ -51,20 +55,20 @@ def look(line: bytes, *, terminated: bool = True, size_bytes: int = 0) -> Looked
             f"{size_bytes or len(line):,} bytes; lines beyond {jsonl.LINE_MAX_BYTES >> 20} MiB are not read"
         )
         fault = Fault("line-too-long", WARNING, 0, size_bytes or len(line), beyond)
-        return Looked(lines.read_line(line), [fault, *unended(line, terminated)])
+        return Looked(lines.read_line(line, kind=kind), [fault, *unended(line, terminated)])
     if len(line) >= _LONG_BYTES:
         from memctl.core import long_lines
 
-        if looked := long_lines.look(line, terminated):
+        if looked := long_lines.look(line, terminated, kind):
             return looked
-    value = plain(line)
+    value = _plain(line, kind)
     if value is None:
-        return _closely(line, terminated)
+        return _closely(line, terminated, kind)
     piece = lines.Piece(line, "", value, None)
-    return Looked([piece], [*_of_message(line, value), *unended(line, terminated)])
+    return Looked([piece], [*of_object(line, line, value, kind), *unended(line, terminated)])
 
 
-def plain(line: bytes) -> dict[str, Any] | None:
+def _plain(line: bytes, kind: lines.Kind) -> dict[str, Any] | None:
     """The message of a line that needs no closer look at its bytes, else None."""
     if line[-1:] == b"\r" or len(line) > jsonl.LINE_MAX_BYTES:
         return None
@@ -72,18 +76,18 @@ def plain(line: bytes) -> dict[str, Any] | None:
         value = jsonl.loads(line)
     except ValueError:
         return None
-    return value if lines.is_message(value) else None
+    return value if kind.holds(value) else None
 
 
-def sound(line: bytes) -> dict[str, Any] | None:
+def sound(line: bytes, kind: lines.Kind = lines.MESSAGE) -> dict[str, Any] | None:
     """The message of a line that has no fault at all, seen at a glance; None if it has, or may have."""
-    if len(line) >= GO_LINE_BYTES:
+    if len(line) >= GO_LINE_BYTES and (kind.for_go or len(line) >= _LONG_BYTES):
         return None
     try:
         value: Any = jsonl.loads(line)
     except ValueError:
         return None
-    if line[-1:] == b"\r" or not lines.is_message(value) or type(value.get("content")) is list:
+    if line[-1:] == b"\r" or not kind.holds(value) or (kind.for_go and type(value.get("content")) is list):
         return None
     # In the most common form of its value no key is twice. That of other programs has a space behind colons.
     is_spaced = line.startswith(b" ", line.find(b'":') + 2)
@@ -97,13 +101,20 @@ def unended(line: bytes, terminated: bool) -> list[Fault]:
     return [] if terminated else [Fault("no-final-newline", WARNING, len(line), 0)]
 
 
-def _of_message(line: bytes, value: dict[str, Any]) -> list[Fault]:
+def of_object(
+    line: bytes, short: bytes, value: dict[str, Any], kind: lines.Kind, printed: bytes | None = None
+) -> list[Fault]:
+    """What is wrong with a message as such, on the line that it has alone.
+
+    `short` is its text, in outline perhaps; `printed` what readers are given, if not the line.
+    """
     faults = []
-    if len(line) >= GO_LINE_BYTES:
-        faults.append(Fault("line-too-long", WARNING, 0, len(line), f"{len(line):,} bytes"))
-    if type(value.get("content")) is list:
+    size_bytes = len(line if printed is None else printed)
+    if kind.for_go and size_bytes >= GO_LINE_BYTES:
+        faults.append(Fault("line-too-long", WARNING, 0, len(line), f"{size_bytes:,} bytes"))
+    if kind.for_go and type(value.get("content")) is list:
         faults.append(Fault("list-content", INFO, 0, len(line)))
-    if keys.may_repeat(line, value) and (detail := keys.repeated(line)):
+    if keys.may_repeat(short, value) and (detail := keys.repeated(short)):
         faults.append(Fault("duplicate-key", WARNING, 0, len(line), detail))
     return faults
 
@@ -111,12 +122,12 @@ def _of_message(line: bytes, value: dict[str, Any]) -> list[Fault]:
 # -- lines that need a closer look ------------------------------------------------------------------------
 
 
-def _closely(line: bytes, terminated: bool) -> Looked:
-    pieces = lines.read_line(line, terminated=terminated)
+def _closely(line: bytes, terminated: bool, kind: lines.Kind) -> Looked:
+    pieces = lines.read_line(line, terminated=terminated, kind=kind)
     code = pieces[0].code
     if len(pieces) == 1 and code in WHOLE_LINE:
-        return Looked(pieces, [Fault(code, _severity(code), 0, len(line), why(line, code))])
-    if code == "crlf" and sound(pieces[0].stored) is not None:
+        return Looked(pieces, [Fault(code, _severity(code), 0, len(line), why(line, code, kind))])
+    if code == "crlf" and sound(pieces[0].stored, kind) is not None:
         returns = trailing_returns(line)
         return Looked(pieces, [Fault(code, WARNING, returns[0], len(returns)), *unended(line, terminated)])
     faults = of_bytes(line)
@@ -124,18 +135,18 @@ def _closely(line: bytes, terminated: bool) -> Looked:
         # Nothing but zero bytes, and white space perhaps: no newline is missing that would end anything.
         return Looked(pieces, [fault for fault in faults if fault.code == "nul-bytes"])
     if code == "unreadable-json":
-        faults.append(Fault(code, WARNING, 0, len(line), why(line, code)))
+        faults.append(Fault(code, WARNING, 0, len(line), why(line, code, kind)))
     elif pieces[0].code == "glued-lines":
         found = sum(piece.message is not None for piece in pieces)
         rest = len(pieces) - found
         torn = f" and {rest} torn piece{'s' if rest > 1 else ''}" if rest else ""
         detail = f"{found} object{'s' if found > 1 else ''}{torn}"
         faults.append(Fault("glued-lines", ERROR, 0, len(line), detail))
-    faults += _of_values(line, pieces)
+    faults += _of_values(line, pieces, kind)
     seen = {fault.code for fault in faults}
     for piece in pieces:
-        if piece.message is not None and sound(piece.printed) is None:
-            for fault in _of_message(piece.printed, piece.message):
+        if piece.message is not None and sound(piece.printed, kind) is None:
+            for fault in of_object(piece.printed, piece.printed, piece.message, kind):
                 if fault.code not in seen:
                     seen.add(fault.code)
                     faults.append(fault._replace(length=len(line)))
@@ -187,7 +198,7 @@ def trailing_returns(line: bytes) -> list[int]:
     return found[::-1]
 
 
-def _of_values(line: bytes, pieces: list[lines.Piece]) -> list[Fault]:
+def _of_values(line: bytes, pieces: list[lines.Piece], kind: lines.Kind) -> list[Fault]:
     """Numbers and texts that other parsers refuse; of each kind the first one."""
     if len(pieces) == 1:
         message = pieces[0].message
@@ -200,7 +211,7 @@ def _of_values(line: bytes, pieces: list[lines.Piece]) -> list[Fault]:
         # By itself: the quotes of a torn piece have nothing to do with those behind it.
         start = line.find(piece.stored, at)
         at = max(at, start + len(piece.stored))
-        if piece.message is None or sound(piece.stored) is not None:
+        if piece.message is None or sound(piece.stored, kind) is not None:
             continue
         for fault in of_text(piece.stored, piece.stored, piece.message):
             moved = fault._replace(start=start + fault.start)
@@ -282,32 +293,3 @@ def _fields(value: Any, name: str) -> list[str]:
         for number, below in enumerate(value):
             found += _fields(below, f"{name}[{number}]")
     return found
-
-
-def why(line: bytes, code: str) -> str:
-    """Why a line is no message, for people."""
-    if code == "blank-line":
-        return ""
-    text = line.replace(b"\0", b"").decode("utf-8", "replace").removeprefix("\ufeff")
-    zeros = line.count(b"\0")
-    beside = f"; {zeros:,} zero byte{'s' if zeros > 1 else ''} in it" if zeros else ""
-    try:
-        value = jsonl.exact(text)
-    except jsonl.Unreadable as error:
-        return str(error)
-    except ValueError as error:
-        what = (getattr(error, "msg", "") or str(error)).removesuffix(" at").removesuffix(" starting")
-        return f"{what[:1].lower()}{what[1:]} (character {getattr(error, 'pos', 0) + 1}){beside}"
-    if type(value) is not dict:
-        kinds: dict[Any, str] = {list: "an array", str: "a text", bool: "true or false", type(None): "null"}
-        return f"{kinds.get(type(value), 'a number')}, an object is expected{beside}"
-    if type(value.get("role")) is str:
-        return f"content is neither text nor a list nor null{beside}"
-    kind = value.get("type")
-    said = f"type {jsonl.whole(kind)[:60]}" if type(kind) is str else _key_names(value)
-    return f"no role; {said}{beside}"
-
-
-def _key_names(value: dict[str, Any]) -> str:
-    names = [jsonl.whole(key)[:40] for key in list(value)[:4]]
-    return f"keys {', '.join(names)}{', …' if len(value) > 4 else ''}" if names else "an empty object"

@@ -2,7 +2,7 @@
 
 Behind a torn piece a message counts only if nothing but whole messages follows up to the end of the line:
 what a torn piece holds may look like a message, but its own rest comes behind that. An object without a role
-is never taken.
+(in a file of records: without an id) is never taken.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memctl.core import jsonl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from memctl.core.lines import Kind
 
 #: Places behind a torn piece where a message may begin that are tried, from the left.
 CANDIDATES_MAX = 5_000
@@ -31,17 +31,21 @@ class Stretch(NamedTuple):
     message: dict[str, Any] | None
 
 
-def split(text: str, is_message: Callable[[object], bool]) -> list[Stretch]:
-    """The messages of a line and the stretches between them, in order; empty if there is no message."""
-    return _Splitter(text, is_message).split() if '"role"' in text else []
+def split(text: str, kind: Kind) -> list[Stretch]:
+    """The messages of a line and the stretches between them, in order; empty if there is no message.
+
+    A message is what the file is to hold: in a file of records, a record.
+    """
+    return _Splitter(text, kind).split() if f'"{kind.key}"' in text else []
 
 
 class _Splitter:
-    def __init__(self, text: str, is_message: Callable[[object], bool]) -> None:
+    def __init__(self, text: str, kind: Kind) -> None:
         from json import JSONDecoder
 
         self.text = text
-        self.is_message = is_message
+        self.is_message = kind.stands_alone
+        self.key = f'"{kind.key}"'
         self.decode = JSONDecoder(parse_constant=lambda name: None).raw_decode
         self.allowance = max(READ_TIMES_MAX * len(text), READ_MAX_CHARS)
 
@@ -82,7 +86,7 @@ class _Splitter:
         import re
 
         search = re.compile(_CANDIDATE).search
-        last = self.text.rfind('"role"') + 1
+        last = self.text.rfind(self.key) + 1
         dead: set[int] = set()
         for _ in range(CANDIDATES_MAX):
             candidate = search(self.text, position, last)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from memctl.core import calls, faults, keys, lines, utf8
+from memctl.core import calls, faults, lines, utf8
 from memctl.core.faults import Fault, Looked
-from memctl.core.message import GO_LINE_BYTES
-from memctl.core.problems import ERROR, INFO, WARNING
+from memctl.core.problems import ERROR, WARNING
+from memctl.core.reasons import why
 
 #: Strings beyond this are short in an outline.
 _KEPT_BYTES = 1 << 16
@@ -56,7 +56,7 @@ def outline(data: bytes) -> Outline:
     return Outline(b"".join([*parts, view[at:]]), frozenset(stand_ins))
 
 
-def look(line: bytes, terminated: bool) -> Looked | None:
+def look(line: bytes, terminated: bool, kind: lines.Kind = lines.MESSAGE) -> Looked | None:
     """What a long line holds and what is wrong with it; None if its outline does not tell."""
     of_bytes = faults.of_bytes(line)
     stored = line.rstrip(b"\r")
@@ -68,22 +68,23 @@ def look(line: bytes, terminated: bool) -> Looked | None:
     short, stand_ins = outline(bare)
     if not stand_ins:
         return None
-    (piece, *others) = lines.read_line(short, terminated=terminated)
+    (piece, *others) = lines.read_line(short, terminated=terminated, kind=kind)
     if others or piece.code in ("glued-lines", "bom", "blank-line"):
         return None
     if piece.code in faults.WHOLE_LINE:
-        if piece.code != "not-a-message" and _may_hold_another(bare):
+        if piece.code != kind.code and _may_hold_another(bare, kind):
             return None
         zeros = len(line) - len(spread)
-        why = _without_place(faults.why(short, piece.code)) + (f"; {zeros} zero bytes in it" if zeros else "")
-        return Looked([piece._replace(stored=stored)], [Fault(piece.code, ERROR, 0, len(line), why)])
+        beside = f"; {zeros} zero bytes in it" if zeros else ""
+        reason = _without_place(why(short, piece.code, kind)) + beside
+        return Looked([piece._replace(stored=stored)], [Fault(piece.code, ERROR, 0, len(line), reason)])
     value = piece.message
     if value is None:
-        of_value = [Fault(piece.code, WARNING, 0, len(line), faults.why(short, piece.code))]
+        of_value = [Fault(piece.code, WARNING, 0, len(line), why(short, piece.code, kind))]
         return Looked(
             [piece._replace(stored=stored)], [*of_bytes, *of_value, *faults.unended(line, terminated)]
         )
-    if any(text in stand_ins for text in _copied(value)):
+    if any(text in stand_ins for text in _copied(value, kind)):
         return None
     mended = bare if codes else None
     code = next((code for code in ("bad-utf8", "nul-bytes", "bom", "crlf") if code in codes), "")
@@ -92,31 +93,24 @@ def look(line: bytes, terminated: bool) -> Looked | None:
     found = [
         *of_bytes,
         *faults.of_text(line, spread, value),
-        *_of_message(line, short, value, bare if mended is None else mended),
+        *faults.of_object(line, short, value, kind, bare if mended is None else mended),
     ]
     return Looked([lines.Piece(stored, code, value, mended)], [*found, *faults.unended(line, terminated)])
 
 
-def _of_message(line: bytes, short: bytes, value: dict[str, Any], printed: bytes) -> list[Fault]:
-    found = []
-    if len(printed) >= GO_LINE_BYTES:
-        found.append(Fault("line-too-long", WARNING, 0, len(line), f"{len(printed):,} bytes"))
-    if type(value.get("content")) is list:
-        found.append(Fault("list-content", INFO, 0, len(line)))
-    if keys.may_repeat(short, value) and (detail := keys.repeated(short)):
-        found.append(Fault("duplicate-key", WARNING, 0, len(line), detail))
-    return found
-
-
-def _may_hold_another(data: bytes) -> bool:
+def _may_hold_another(data: bytes, kind: lines.Kind) -> bool:
     """Whether a message may lie behind a torn piece, whose quotes tell nothing about that message's own."""
     import re
 
-    return re.compile(_OBJECT).search(data, 1, data.rfind(b'"role"') + 1) is not None
+    return re.compile(_OBJECT).search(data, 1, data.rfind(b'"%s"' % kind.key.encode()) + 1) is not None
 
 
-def _copied(value: dict[str, Any]) -> list[str]:
+def _copied(value: dict[str, Any], kind: lines.Kind) -> list[str]:
     """The texts of a message that a report or a made result repeats."""
+    if not kind.for_go:
+        from memctl.core.record_lines import TIMES
+
+        return [text for key in (kind.key, *TIMES) if type(text := value.get(key)) is str]
     given = value.get("tool_calls")
     made = [call for call in given if type(call) is dict] if type(given) is list else []
     found = [value["role"], value.get("tool_call_id"), *(call.get("id") for call in made)]

@@ -113,7 +113,7 @@ def accept(line: bytes) -> Incoming:
     """
     line = line.strip(b" \t\r\n")
     _check_size(line)
-    value = _parse(line)
+    value = parsed(line, hint="a text is given as memctl append REF TEXT")
     if type(value) is not dict:
         hint = "one JSON object a line is expected" if type(value) is list else ""
         raise BadInput("this is JSON, but not an object", hint=hint)
@@ -138,7 +138,8 @@ def _check_role(role: object) -> None:
         raise BadInput(f"role must be one of {', '.join(ROLES)}, not {jsonl.dumps(role).decode()[:60]}")
 
 
-def _parse(line: bytes) -> Any:
+def parsed(line: bytes, *, hint: str) -> Any:
+    """The value of a line of JSON input, as `jsonl.loads` gives it. Raises BadInput; `hint`: for no JSON."""
     try:
         return jsonl.loads(line)
     except jsonl.Unreadable as error:
@@ -154,9 +155,7 @@ def _parse(line: bytes) -> Any:
         raise BadInput(f"this JSON cannot be read: {error}") from None
     except ValueError as error:
         what = f"{getattr(error, 'msg', error)} at character {getattr(error, 'pos', 0) + 1}"
-        raise BadInput(
-            f"this is not JSON: {what}", hint="a text is given as memctl append REF TEXT"
-        ) from None
+        raise BadInput(f"this is not JSON: {what}", hint=hint) from None
     if constants:
         raise BadInput(f"{constants[0]} is not JSON")
     return value

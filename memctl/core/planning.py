@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core.edits import Edits
 from memctl.core.faults import look, sound
+from memctl.core.lines import MESSAGE, Kind
 from memctl.core.mending import mend
 
 if TYPE_CHECKING:
@@ -51,8 +52,9 @@ class Planned(NamedTuple):
 class Plan:
     """The edits of a log, in the making. `gone` are the numbers of the messages that leave, in order."""
 
-    def __init__(self, wanted: Collection[str]) -> None:
+    def __init__(self, wanted: Collection[str], kind: Kind = MESSAGE) -> None:
         self.wanted = wanted
+        self.kind = kind
         self.edits = Edits()
         self.gone = array("Q")
         self.added: list[Added] = []
@@ -90,7 +92,7 @@ class Plan:
             start = -1 if is_glued and tile.end - tile.start == len(data) else offset + tile.start
             ended = tile.text is not None and not is_last
             spots.append(Spot(start, offset + tile.end, behind, tile.text, ended))
-        return Planned(_standing(data, looked, mended), spots, mended.gone and bool(spots))
+        return Planned(_standing(data, looked, mended, self.kind), spots, mended.gone and bool(spots))
 
     def add_message(self, behind: int, spot_behind: int, line: int, text: bytes) -> None:
         """A message more, behind the message `behind`, at an offset of the old file."""
@@ -98,7 +100,7 @@ class Plan:
         self.added.append(Added(behind, text))
 
 
-def _standing(line: bytes, looked: Looked, mended: Mended) -> set[tuple[str, str]]:
+def _standing(line: bytes, looked: Looked, mended: Mended, kind: Kind) -> set[tuple[str, str]]:
     """Code and severity of the faults that are left once a line is mended."""
     if mended.gone:
         return set()
@@ -110,8 +112,8 @@ def _standing(line: bytes, looked: Looked, mended: Mended) -> set[tuple[str, str
     for tile in mended.tiles:
         if tile is not None:
             text = line[tile.start : tile.end] if tile.text is None else tile.text
-            if sound(text) is None:
-                standing |= {(fault.code, fault.severity) for fault in look(text).faults}
+            if sound(text, kind) is None:
+                standing |= {(fault.code, fault.severity) for fault in look(text, kind=kind).faults}
     if "no-final-newline" not in mended.codes:
         standing |= {("no-final-newline", "warning")}
     return standing

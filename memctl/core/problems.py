@@ -47,8 +47,8 @@ TABLE: dict[str, Code] = {
     ),
     "glued-lines": Code(
         ERROR,
-        "several messages on one line, or a torn piece and then whole messages",
-        "split; what is no message to quarantine",
+        "several messages or records on one line, or a torn piece and then whole ones",
+        "split; what is none to quarantine",
     ),
     "nul-bytes": Code(ERROR, "a run of zero bytes", "cut out, to quarantine"),
     "bad-utf8": Code(ERROR, "bytes that are not UTF-8", "U+FFFD for each; the original line to quarantine"),
@@ -74,7 +74,11 @@ TABLE: dict[str, Code] = {
     "duplicate-message": Code(
         WARNING, "the same id again with the same bytes", "the first stays, this to quarantine"
     ),
-    "duplicate-id": Code(WARNING, "the same id again with another content", why="both may be meant"),
+    "duplicate-id": Code(
+        WARNING,
+        "the same id again with another content (of records: and the same rev)",
+        why="both may be meant",
+    ),
     "dangling-user": Code(
         WARNING, "a user message that another user message follows", why="an answer cannot be made up"
     ),
@@ -99,7 +103,7 @@ TABLE: dict[str, Code] = {
         WARNING, "the same key twice in an object", why="which one is meant cannot be known; the last counts"
     ),
     "time-order": Code(INFO, "created_at lies before that of the message in front", why="nothing is lost"),
-    "bad-time": Code(WARNING, "created_at cannot be read as a time", why="what it was cannot be known"),
+    "bad-time": Code(WARNING, "created_at, or a time of a record, cannot be read as a time", why="what it was cannot be known"),
     "bad-activities": Code(ERROR, "the activities are not a JSON array", "to quarantine"),
     "mode": Code(WARNING, "others have a permission on a file of the store", "it is taken away"),
     "symlink": Code(ERROR, "a link inside the store; links are not followed", why="where it leads is yours"),
@@ -121,6 +125,7 @@ ACTIONS = {
     "bad-utf8": "U+FFFD put in",
     "bad-text": "U+FFFD put in",
     "not-a-message": "set aside",
+    "not-a-record": "set aside",
     "orphan-result": "set aside",
     "open-call": "result added",
     "duplicate-result": "set aside",

@@ -11,21 +11,26 @@ from typing import TYPE_CHECKING, NamedTuple
 from memctl.core import jsonl
 from memctl.core.examination import Examination
 from memctl.core.lines import is_message, read_line
+from memctl.core.record_examination import ArchiveExamination, ForgottenExamination, RecordExamination
 from memctl.errors import UsageError
+from memctl.formats.records import is_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from memctl.core.line_examination import LineExamination
 
 #: So much of a file is looked at to tell its format.
 HEAD_BYTES = 65_536
 
 
 class FileFormat(NamedTuple):
-    """A kind of file. `recognises` tells it by the file's first lines."""
+    """A kind of file. `recognises` tells it by the file's first lines; `holds` names one of what it holds."""
 
     name: str
     recognises: Callable[[bytes], bool]
-    examination: type[Examination]
+    examination: type[LineExamination]
+    holds: str
 
 
 def _is_memctl(head: bytes) -> bool:
@@ -52,7 +57,14 @@ def is_foreign(line: bytes) -> bool:
 
 
 #: The formats in the order in which they are tried.
-FORMATS = (FileFormat("memctl", _is_memctl, Examination),)
+CONVERSATION = FileFormat("memctl", _is_memctl, Examination, "message of a conversation")
+RECORDS = FileFormat("records", is_records, RecordExamination, "record")
+FORMATS = (CONVERSATION, RECORDS)
+#: The folders of a store that are no tiers -> the format of their files, which their place tells.
+OF_FOLDER = {
+    "archive": FileFormat("records", is_records, ArchiveExamination, "record"),
+    "forgotten": FileFormat("forgotten", is_records, ForgottenExamination, "forgotten id"),
+}
 
 
 def named(name: str) -> FileFormat:

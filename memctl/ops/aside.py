@@ -69,7 +69,9 @@ def _facts(row: Listed, edits: Edits) -> dict[str, Any]:
     first = edits[0] if len(edits) else None
     path = row.path if row.path == "-" else os.path.realpath(row.path)
     named: dict[str, Any] = {"file": os.path.basename(path)}
-    if row.reference is not None:
+    if row.folder:
+        named = {"records": row.folder, "file": f"{row.folder}/{os.path.basename(path)}"}
+    elif row.reference is not None:
         named = {"conversation": row.reference.written()}
     return {
         **named,

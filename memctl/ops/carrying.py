@@ -65,10 +65,11 @@ def carry_out(
         return 0
     if output is None and row.reference is not None and row.place is not None:
         late = in_store(setup, row.reference, row.place, source, edits, end, carried)
+        where = {"records": row.folder} if row.folder else {"conversation": row.reference.conversation}
         setup.event(
             row.reference.user,
             "memory.repaired",
-            conversation=row.reference.conversation,
+            **where,
             quarantine=carried.id,
             quarantined_bytes=edits.removed_bytes,
             codes=edits.codes(),
@@ -197,6 +198,26 @@ def in_store(
             fsync=setup.fsync(),
             settle_s=setup.settle_s(),
         )
+    drop_caches(source)
+    return late
+
+
+def for_good(setup: Setup, place: Place, source: Source, edits: Edits, end: int) -> int:
+    """Replace a log by what edits make of it; what they take out is kept nowhere; how many bytes came late.
+
+    Durable on return. The log's lock is held. What fails leaves the log as it was.
+    """
+    size_bytes, sha256 = revision.digest(revision.edited(source.fd, edits, end))
+    new = _as_noted(revision.edited(source.fd, edits, end), size_bytes, sha256, place.path)
+    late = replace_log(
+        setup.layout.tmp(place),
+        place,
+        source.fd,
+        new,
+        end,
+        fsync=setup.fsync(),
+        settle_s=setup.settle_s(),
+    )
     drop_caches(source)
     return late
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memctl.core.names import QUARANTINE_SUFFIX
 from memctl.errors import CannotCreate, UsageError
 from memctl.ops.targets import listed
-from memctl.store import census, locks
+from memctl.store import census, locks, record_files
 from memctl.store.rewrite import overtaken
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ def check_in_place(setup: Setup, row: Listed) -> None:
         return
     if row.place is not None:
         raise UsageError(
-            f"{row.path} has a name that no conversation has, so there is no lock for it", hint="give -o FILE"
+            f"{row.path} has a name that no conversation or user has, so there is no lock for it",
+            hint="give -o FILE",
         )
     status = os.stat(row.path)
     if not stat.S_ISREG(status.st_mode):
@@ -42,7 +43,9 @@ def check_in_place(setup: Setup, row: Listed) -> None:
     if root is not None:
         hint = "give -o FILE, or name the conversation"
         if root != setup.layout.root:
-            hint = f"memctl --root {root} repair USER/CONVERSATION, or give -o FILE"
+            import shlex
+
+            hint = f"memctl --root {root} repair {shlex.quote(row.path)}, or give -o FILE"
         raise UsageError(f"{row.path} lies in the store {root}", hint=hint)
 
 
@@ -70,9 +73,11 @@ def check_output(setup: Setup, row: Listed, output: str) -> None:
         raise UsageError("-o names the input itself", hint="--apply repairs it in place")
     if _is_input(row, os.path.realpath(output) + QUARANTINE_SUFFIX):
         raise UsageError(f"what leaves the file would be kept in {row.path}, the input itself")
-    if census.store_of(output) is not None or census.reference_of(setup.layout, output) is not None:
-        raise UsageError(f"-o {output} lies in a store, where only its own commands write")
+    layout = setup.layout
     directory = os.path.dirname(os.path.realpath(output))
+    is_ours = census.reference_of(layout, output) is not None or record_files.folders_at(layout, directory)
+    if is_ours or census.store_of(output) is not None:
+        raise UsageError(f"-o {output} lies in a store, where only its own commands write")
     if not os.path.isdir(directory):
         raise CannotCreate(f"-o {output}: there is no directory {directory}")
 

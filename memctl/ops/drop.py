@@ -18,9 +18,10 @@ from memctl.ops.source import open_source, with_index
 from memctl.store import log, quarantine, revision
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from memctl.core.edits import Edit
+    from memctl.core.lines import Piece
     from memctl.core.names import Reference
     from memctl.ops.setup import Setup
     from memctl.ops.source import Source
@@ -41,7 +42,7 @@ class Dropped(NamedTuple):
     late_bytes: int
 
 
-class _Removal(NamedTuple):
+class Removal(NamedTuple):
     """A line to remove: its number, its id, where its bytes are."""
 
     line: int
@@ -50,10 +51,10 @@ class _Removal(NamedTuple):
     end: int
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """Lines to remove; these and the summaries to rewrite as edits; how many bytes of the log are edited."""
 
-    removals: list[_Removal]
+    removals: list[Removal]
     rewritten: int
     edits: Edits
     end: int
@@ -92,7 +93,7 @@ def _drop(setup: Setup, reference: Reference, ids: Sequence[str], *, apply: bool
     )
 
 
-def _carry_out(setup: Setup, reference: Reference, source: Source, plan: _Plan) -> int:
+def _carry_out(setup: Setup, reference: Reference, source: Source, plan: Plan) -> int:
     """Set all of it aside as one item, then replace the log; how many bytes arrived meanwhile."""
     first = plan.removals[0]
     facts = {
@@ -111,15 +112,23 @@ def _carry_out(setup: Setup, reference: Reference, source: Source, plan: _Plan) 
     return carrying.in_store(setup, reference, place, source, plan.edits, plan.end, carried)
 
 
-def _plan(reference: Reference, index: Index, ids: Sequence[str]) -> _Plan:
+def _plan(reference: Reference, index: Index, ids: Sequence[str]) -> Plan:
     wanted = set(ids)
-    known = {number: id for number, id, _ in _identified(index)}
+    known = {number: id for number, id, _ in identified(index)}
     chosen = {number for number, id in known.items() if id in wanted}
     for id in sorted(wanted - set(known.values())):
         raise NotFound(
             f"no message {id} in {reference.written()}; nothing was removed",
             hint=f"memctl show {reference.written()} shows the ids",
         )
+    return planned(index, chosen, known)
+
+
+def planned(index: Index, chosen: Collection[int], known: Mapping[int, str]) -> Plan:
+    """What it takes to remove these entries, and the groups they belong to; `known` are ids of messages.
+
+    An entry may be a line that holds no message. Raises BadInput for a line that holds others too.
+    """
     members: set[int] = set()
     for number in sorted(chosen):
         if number not in members:
@@ -130,13 +139,13 @@ def _plan(reference: Reference, index: Index, ids: Sequence[str]) -> _Plan:
         neighbours = (number - 1, number + 1)
         if any(0 <= n < len(index) and index[n].line == line for n in neighbours):
             raise BadInput(f"line {line} holds several messages; it has to be repaired before one is removed")
-    rewritten = _rewritten(index, entries)
+    rewritten = _rewritten(index, [n for n in entries if index.flags(n) & turns.MESSAGE])
     end = index.last().end
     if all(index[number].end < end for number in (*entries[-1:], *rewritten)):
         # What lies behind the last LF may still grow: it is taken over last, with what else arrives.
         end = log.last_newline(index.log, end)
     removals = [
-        _Removal(index[number].line, known[number], index.line_start(number), index[number].end)
+        Removal(index[number].line, known.get(number, ""), index.line_start(number), index[number].end)
         for number in entries
     ]
     edits = Edits()
@@ -144,16 +153,20 @@ def _plan(reference: Reference, index: Index, ids: Sequence[str]) -> _Plan:
         edits.add(removal.start, removal.end - removal.start, b"", removal.line, "dropped")
     for number, edit in rewritten.items():
         edits.add(edit.offset, edit.size, edit.text, index[number].line, edit.code)
-    return _Plan(removals, len(rewritten), edits.sealed(), end)
+    return Plan(removals, len(rewritten), edits.sealed(), end)
 
 
-def _identified(index: Index) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Each message's entry, id and value."""
+def identified(
+    index: Index, others: Callable[[int, Piece], object] | None = None
+) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Each message's entry, id and value; `others` is told of the entries that are none."""
     from memctl.core.lines import read_line
 
     seen: dict[bytes, int] = {}
     for number, piece in enumerate(index.pieces(0, len(index))):
         if not index.flags(number) & turns.MESSAGE:
+            if others is not None:
+                others(number, piece)
             continue
         value = piece.message or read_line(piece.stored)[0].message or {}
         occurrence = seen.get(piece.printed, 0)

@@ -6,33 +6,28 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core import activities as activity
-from memctl.core import counting
 from memctl.core.problems import ACTIONS, ERROR, WARNING, Problem, problem
-from memctl.errors import MemctlError, NotFound, of_system
 from memctl.formats import files as formats
+from memctl.ops import tokens as token_counts
 from memctl.ops.excerpts import Excerpt, around
-from memctl.ops.source import Source, with_index
-from memctl.ops.targets import listed, open_row, settled_size, source_of
-from memctl.store import log
-from memctl.store.census import ACTIVITIES, LOG, Listed, check_readable
-from memctl.store.entries import Damaged
+from memctl.ops.forms import form_of, is_foreign
+from memctl.ops.targets import Failed, each, listed, open_row, settled_size, source_of
+from memctl.store.census import ACTIVITIES, LOG, RECORDS, Listed, check_readable
 from memctl.store.examined import Examined
 from memctl.store.sidecar import Index
-from memctl.store.totals import Totals
-from memctl.store.weighing import weigher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from memctl.ops.setup import Setup
-
-    Progress = Callable[[int, int], None]
+    from memctl.ops.targets import Progress
 
 
 class Inspected(NamedTuple):
     """What a file holds and what is wrong with it; the fields up to `problems` are the keys of its report.
 
-    `format` is None for what is no log and no activities. `last_summary` is a message's index. `unlisted`
+    `format` is None for what is no log, no records and no activities. `records` counts each id once,
+    `older_versions` the lines of a record beyond its newest. `last_summary` is a message's index. `unlisted`
     counts, by code, problems beyond those that are listed. `actions` says of each problem what
     repair does about it, "" for nothing; `excerpts` are by the index of the problem.
     """
@@ -40,6 +35,8 @@ class Inspected(NamedTuple):
     target: str
     format: str | None
     messages: int
+    records: int
+    older_versions: int
     bytes: int
     tokens: int | None
     roles: dict[str, int]
@@ -59,14 +56,6 @@ class Inspected(NamedTuple):
         for key in ("lines", "counts", "actions", "excerpts"):
             del values[key]
         return {**values, "problems": [found._asdict() for found in self.problems]}
-
-
-class Failed(NamedTuple):
-    """A target that could not be looked at."""
-
-    target: str
-    code: str
-    message: str
 
 
 class Inspection(NamedTuple):
@@ -98,46 +87,25 @@ def inspect(
     excerpts: bool = False,
     progress: Progress | None = None,
 ) -> Inspection:
-    """Look at conversations, users, files, directories; without arguments at the whole store.
+    """Look at conversations, users, records, files, directories; without arguments at the whole store.
 
     Raises NotFound for an argument that names nothing, and where none of the files could be looked at.
     """
     form = None if input_format is None else formats.named(input_format)
-    rows = listed(setup, arguments)
-    looked: list[Inspected] = []
-    failed: list[Failed] = []
-    errors: list[MemctlError] = []
-    complete = True
-    for number, row in enumerate(rows):
-        if progress is not None and len(rows) > 1:
-            progress(number, len(rows))
-        try:
-            found, settled = _look(setup, row, form, tokens, excerpts, progress if len(rows) == 1 else None)
-        except NotFound as error:
-            if len(rows) == 1 and row.place is None:
-                raise
-            if row.place is None:
-                errors.append(error)
-                failed.append(Failed(row.name, error.code, str(error)))
-                complete = False
-            # One of a store was deleted meanwhile.
-            continue
-        except (MemctlError, OSError) as error:
-            known = error if isinstance(error, MemctlError) else of_system(error)
-            errors.append(known)
-            failed.append(Failed(row.name, known.code, str(known)))
-            complete = False
-            continue
-        complete = complete and settled
-        if found is not None:
-            looked.append(found)
-    if errors and not looked:
-        raise errors[0]
+    unsettled = False
+
+    def look(row: Listed, progress: Progress | None) -> Inspected | None:
+        nonlocal unsettled
+        found, settled = _look(setup, row, form, tokens, excerpts, progress)
+        unsettled = unsettled or not settled
+        return found
+
+    looked, failed = each(listed(setup, arguments), look, progress)
     return Inspection(
         looked,
         sum(target.counts.get(ERROR, 0) for target in looked),
         sum(target.counts.get(WARNING, 0) for target in looked),
-        complete,
+        not (unsettled or failed),
         failed,
     )
 
@@ -151,8 +119,8 @@ def _look(
     progress: Progress | None,
 ) -> tuple[Inspected | None, bool]:
     """What is in a file; None for activities with which nothing is wrong."""
-    if row.kind == LOG:
-        return _log(setup, row, form, tokens, excerpts, progress)
+    if row.kind in (LOG, RECORDS):
+        return _lines(setup, row, form, tokens, excerpts, progress)
     problems = list(row.problems)
     size_bytes = 0
     name = None
@@ -179,7 +147,7 @@ def read_activities(row: Listed) -> bytes:
         return file.read()
 
 
-def _log(
+def _lines(
     setup: Setup,
     row: Listed,
     form: formats.FileFormat | None,
@@ -191,11 +159,10 @@ def _log(
     try:
         fd = source.fd
         end, settled = settled_size(setup, row, fd)
-        known = form or formats.recognised(log.read_span(fd, 0, formats.HEAD_BYTES)) or formats.FORMATS[0]
+        known = form_of(row, fd, form)
         examined = Examined(fd, end, known.examination(), progress)
         found = examined.examination
-        in_store = row.place is not None
-        is_foreign = form is None and not found.messages and found.others.rule_out(in_store=in_store)
+        foreign = is_foreign(row, found, form)
         findings = found.findings
         problems = list(row.problems)
         index = source.cache_path("index")
@@ -205,8 +172,10 @@ def _log(
             problems.append(problem("stale-cache"))
         problems += [row.problem for row in findings.found]
         counted = None
-        if tokens or agrees:
-            counted = _tokens(source, str(setup.settings["window.counter"]), known_only=not tokens)
+        if known == formats.CONVERSATION and (tokens or agrees):
+            counted = token_counts.of_log(
+                source, str(setup.settings["window.counter"]), known_only=not tokens
+            )
         counts = dict.fromkeys((ERROR, WARNING, "info"), 0)
         for file_problem in problems[: len(problems) - len(findings.found)]:
             counts[file_problem.severity] += 1
@@ -214,8 +183,10 @@ def _log(
             counts[severity] += number
         return Inspected(
             target=row.name,
-            format=None if is_foreign else known.name,
+            format=None if foreign else known.name,
             messages=found.messages,
+            records=found.records,
+            older_versions=found.older_versions,
             bytes=end,
             tokens=counted,
             roles=dict(sorted(found.roles.items())),
@@ -229,7 +200,7 @@ def _log(
             actions=[
                 *(ACTIONS.get(found.code, "") for found in problems[: len(problems) - len(findings.found)]),
                 # What is none of ours is not repaired.
-                *("" if is_foreign else row.action for row in findings.found),
+                *("" if foreign else row.action for row in findings.found),
             ],
             excerpts=around(fd, end, problems) if excerpts else {},
         ), settled
@@ -246,33 +217,5 @@ def _inspected(row: Listed, name: str | None, size_bytes: int, problems: list[Pr
     is_ours = row.kind != ACTIVITIES or row.reference is not None
     actions = [ACTIONS.get(found.code, "") if is_ours else "" for found in problems]
     return Inspected(
-        row.name, name, 0, size_bytes, None, {}, markers, None, 0, problems, {}, 0, counts, actions, {}
+        row.name, name, 0, 0, 0, size_bytes, None, {}, markers, None, 0, problems, {}, 0, counts, actions, {}
     )
-
-
-class _NotCounted(Exception):
-    """Tokens would have to be counted first."""
-
-
-def _tokens(source: Source, counter: str, *, known_only: bool) -> int | None:
-    """The tokens of the log; with `known_only` None unless all of them were counted before."""
-    if known_only and not os.path.exists(source.cache_path(counter) or ""):
-        return None
-
-    def refuse(_: Sequence[dict[str, Any]]) -> list[int]:
-        raise _NotCounted
-
-    weigh = refuse if known_only else weigher(counter, source.user_cache)
-
-    def answer(index: Index) -> int | None:
-        totals = Totals(index, source.cache_path(counter), counter, weigh)
-        try:
-            totals.reach(0)
-            return counting.tokens(totals.upto(len(index)).all - totals.upto(0).all, counter)
-        finally:
-            totals.close()
-
-    try:
-        return with_index(source, None, answer)
-    except (_NotCounted, Damaged):
-        return None

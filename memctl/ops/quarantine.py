@@ -7,24 +7,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core import names, restoring
 from memctl.core.edits import Edits
-from memctl.core.names import QUARANTINE_SUFFIX
+from memctl.core.names import QUARANTINE_SUFFIX, Reference
 from memctl.core.restoring import Undo
 from memctl.errors import AlreadyExists, BadInput, BadName, NotFound, UsageError
 from memctl.ops import destination, undo
 from memctl.ops.source import open_source
-from memctl.store import beside, census, directories, files, log, quarantine
+from memctl.ops.targets import source_of
+from memctl.store import beside, census, directories, files, log, quarantine, record_files
 from memctl.store.census import LOG, Listed
 from memctl.store.layout import Place
 
 if TYPE_CHECKING:
-    from memctl.core.names import Reference
     from memctl.ops.setup import Setup
+    from memctl.ops.source import Source
     from memctl.ops.undo import Undone
     from memctl.store.quarantine import Item
 
 
 class Restored(NamedTuple):
     """What was put back; the fields are the keys of the report. `conversation` or `file` is None.
+
+    Of records `file` is the path of their file.
 
     `restored` is False where a killed process had put it back already. `removed_bytes` were put in by what
     is undone, `appended_bytes` were appended since and stand behind, after a LF if `newline_added`; None
@@ -72,7 +75,10 @@ def restore(setup: Setup, id: str | None, path: str | None) -> Restored:
 
 
 def _restore(setup: Setup, id: str) -> Restored:
-    reference = _reference(quarantine.find(setup.layout, id))
+    item = quarantine.find(setup.layout, id)
+    if "records" in item.note:
+        return _restore_records(setup, item)
+    reference = _reference(item)
     setup.ensure_store()
     with setup.lock(reference, "restore"):
         # Somebody else may have put it back while this process waited.
@@ -86,6 +92,31 @@ def _restore(setup: Setup, id: str) -> Restored:
         facts = {"quarantine": id, "restored_bytes": len(item.data)}
         setup.event(reference.user, "memory.restored", conversation=reference.conversation, **facts)
     return Restored(id, reference.written(), None, done is not None, *(done or undo.NOTHING))
+
+
+def _restore_records(setup: Setup, item: Item) -> Restored:
+    """What left a file of records."""
+    id, user, folder = item.note["id"], item.user, item.note["records"]
+    hint = f"memctl quarantine show {id}"
+    if folder not in record_files.FOLDERS:
+        raise BadInput(f"the note of {id} is damaged: there are no records in {folder}", hint=hint)
+    place = record_files.place(setup.layout, folder, user)
+    setup.ensure_store()
+    with setup.records_lock(user, "restore"):
+        item = quarantine.find(setup.layout, id)
+        row = Listed(census.RECORDS, place.path, place.path, Reference(user), place, [], folder)
+        try:
+            source = source_of(setup, row)
+        except NotFound:
+            raise NotFound(f"no file {place.path}; {id} stays in quarantine", hint=hint) from None
+        try:
+            done = _put_pieces_back(setup, item, source, place, log.settled_end(source.fd, setup.settle_s()))
+        finally:
+            os.close(source.fd)
+        quarantine.take_back(setup.layout, user, id, fsync=setup.fsync())
+        facts = {"quarantine": id, "restored_bytes": len(item.data)}
+        setup.event(user, "memory.restored", records=folder, **facts)
+    return Restored(id, None, place.path, done is not None, *(done or undo.NOTHING))
 
 
 def _reference(item: Item) -> Reference:
@@ -141,29 +172,34 @@ def _put_lines_back(setup: Setup, reference: Reference, item: Item) -> Undone | 
         ) from None
     try:
         end = log.settled_end(source.fd, setup.settle_s())
-        if "pieces" in item.note:
-            plan = restoring.undo(item.note, item.data)
-            if not undo.applies(source.fd, plan, end):
-                if undo.is_done(source.fd, plan, end):
-                    return None
-                raise _changed(setup, reference, item)
-        else:
-            plan = _as_line(source.fd, item, end)
         place = setup.place(reference)
+        if "pieces" in item.note:
+            return _put_pieces_back(setup, item, source, place, end)
+        plan = _as_line(source.fd, item, end)
         done = undo.put_back(setup, source, place, setup.layout.tmp(place), plan, end)
         # Without the sizes of before nobody knows since when the bytes behind it stand there.
-        return done if "pieces" in item.note else done._replace(appended_bytes=None)
+        return done._replace(appended_bytes=None)
     finally:
         os.close(source.fd)
 
 
-def _changed(setup: Setup, reference: Reference, item: Item) -> BadInput:
+def _put_pieces_back(setup: Setup, item: Item, source: Source, place: Place, end: int) -> Undone | None:
+    """What edits took out of a file; None if it is in the file again."""
+    plan = restoring.undo(item.note, item.data)
+    if undo.applies(source.fd, plan, end):
+        return undo.put_back(setup, source, place, setup.layout.tmp(place), plan, end)
+    if undo.is_done(source.fd, plan, end):
+        return None
+    raise _changed(setup, source.name, item)
+
+
+def _changed(setup: Setup, name: str, item: Item) -> BadInput:
     id = item.note["id"]
     others = [
         note
         for note in quarantine.items(setup.layout)
-        if note["user"] == reference.user
-        and note.get("conversation") == reference.written()
+        if note["user"] == item.user
+        and all(note.get(key) == item.note.get(key) for key in ("conversation", "records"))
         and note["id"] != id
         and str(note.get("time", "")) >= str(item.note.get("time", ""))
     ]
@@ -173,7 +209,7 @@ def _changed(setup: Setup, reference: Reference, item: Item) -> BadInput:
         else "and no later item of it is in quarantine"
     )
     return BadInput(
-        f"{reference.written()} was changed since {id} was set aside: {why}",
+        f"{name} was changed since {id} was set aside: {why}",
         hint=f"memctl quarantine show {id}",
     )
 

@@ -13,7 +13,7 @@ from memctl.ops.log_view import LogView
 from memctl.ops.source import open_source, with_index
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from memctl.core.names import Reference
     from memctl.ops.setup import Setup
@@ -58,7 +58,7 @@ def _read(source: Source, index: Index, last: int | None, span: tuple[int | None
         start = max(0, total - last)
     elif span is not None:
         start, end, _ = slice(*span).indices(total)
-    messages = list(_messages(index, start, end)) if start < end else []
+    messages = list(messages_of(index, start, end)) if start < end else []
     # Lines behind the messages that were there before are looked at by whoever follows the log.
     first = index.entry_of(start - 1) + 1 if start else 0
     stop = index.entry_of(end) if end < total else len(index)
@@ -68,42 +68,60 @@ def _read(source: Source, index: Index, last: int | None, span: tuple[int | None
     return Log(source.name, total, messages, findings, mended)
 
 
-def _messages(index: Index, start: int, end: int) -> Iterator[Message]:
-    first, stop = index.entry_of(start), index.entry_of(end - 1) + 1
-    number = first
+def messages_of(index: Index, start: int, end: int) -> Iterator[Message]:
+    """The messages from number `start` to `end`, there being some."""
+    yield from _with_ids(index, list(_without_ids(index, start, end)))
+
+
+def messages_at(index: Index, positions: Iterable[int]) -> dict[int, Message]:
+    """The messages with these numbers, by number."""
     found: list[Message] = []
-    for piece in index.pieces(first, stop):
+    start = end = -1
+    for position in sorted(set(positions)):
+        if position != end:
+            if start >= 0:
+                found += _without_ids(index, start, end)
+            start = position
+        end = position + 1
+    if start >= 0:
+        found += _without_ids(index, start, end)
+    return {message.position: message for message in _with_ids(index, found)}
+
+
+def _without_ids(index: Index, start: int, end: int) -> Iterator[Message]:
+    """Messages one after another, "" as the id of one that carries none."""
+    first, stop = index.entry_of(start), index.entry_of(end - 1) + 1
+    for number, piece in enumerate(index.pieces(first, stop), first):
         entry = index[number]
-        number += 1
         if not entry.flags & turns.MESSAGE:
             continue
         value = jsonl.exact(piece.printed.decode("utf-8"))
-        found.append(
-            Message(
-                position=entry.messages - 1,
-                line=entry.line,
-                id=marker.message_id(value) or "",
-                created_at=marker.created_at(value),
-                raw=piece.printed,
-                value=value,
-                problem=CODES[entry.code],
-            )
+        yield Message(
+            position=entry.messages - 1,
+            line=entry.line,
+            id=marker.message_id(value) or "",
+            created_at=marker.created_at(value),
+            raw=piece.printed,
+            value=value,
+            problem=CODES[entry.code],
         )
-    yield from _with_ids(index, first, found)
 
 
-def _with_ids(index: Index, first: int, messages: Sequence[Message]) -> Iterator[Message]:
-    """Messages without an id of their own get one from their bytes and how often those came before."""
-    if all(message.id for message in messages):
+def _with_ids(index: Index, messages: Sequence[Message]) -> Iterator[Message]:
+    """Messages, in order, that have no id get one from their bytes and how often those came before."""
+    missing = {message.raw for message in messages if not message.id}
+    if not missing:
         yield from messages
         return
-    missing = {message.raw for message in messages if not message.id}
     seen: dict[bytes, int] = {}
-    if first:
-        for number, piece in enumerate(index.pieces(0, first)):
-            if piece.printed in missing and index.flags(number) & turns.MESSAGE:
-                seen[piece.printed] = seen.get(piece.printed, 0) + 1
+    next_position = 0
     for message in messages:
+        if message.position != next_position:
+            first = index.entry_of(next_position - 1) + 1 if next_position else 0
+            for number, piece in enumerate(index.pieces(first, index.entry_of(message.position)), first):
+                if piece.printed in missing and index.flags(number) & turns.MESSAGE:
+                    seen[piece.printed] = seen.get(piece.printed, 0) + 1
+        next_position = message.position + 1
         occurrence = seen.get(message.raw, 0)
         seen[message.raw] = occurrence + 1
         yield message if message.id else message._replace(id=derived_id(message.raw, occurrence))

@@ -9,24 +9,26 @@ from typing import TYPE_CHECKING, Any
 from memctl.core import activities as activity
 from memctl.core.edits import Edits
 from memctl.core.problems import ACTIONS, INFO, Problem, problem
-from memctl.errors import BadInput, MemctlError, NotFound, Overtaken, UsageError, of_system
+from memctl.errors import BadInput, Overtaken, UsageError
 from memctl.formats import files as formats
 from memctl.ops import aside, carrying, destination
+from memctl.ops.forms import form_of, is_foreign
 from memctl.ops.repaired import Repaired, Repairs, Request, codes
-from memctl.ops.targets import listed, open_row, settled_size, source_of
+from memctl.ops.targets import each, listed, lock_of, open_row, settled_size, source_of
 from memctl.store import caches, log
-from memctl.store.census import ACTIVITIES, CACHE, LOG, Listed, check_readable
+from memctl.store.census import ACTIVITIES, CACHE, LOG, RECORDS, Listed, check_readable
 from memctl.store.examined import Examined
 from memctl.store.sidecar import Index
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Sequence
 
     from memctl.ops.setup import Setup
     from memctl.ops.source import Source
+    from memctl.ops.targets import Progress
 
-    Progress = Callable[[int, int], None]
-
+#: Files of lines, which are examined.
+_LINES = (LOG, RECORDS)
 #: How often a file that other programs change under our eyes is looked at.
 _ATTEMPTS = 5
 
@@ -42,7 +44,7 @@ def repair(
     input_format: str | None = None,
     progress: Progress | None = None,
 ) -> Repairs:
-    """Plan the repair of conversations, users, files, directories, the whole store; or carry it out.
+    """Plan the repair of conversations, users, records, files, directories, the whole store; or do it.
 
     Durable on return, file by file; one that cannot be repaired does not stop the next. Raises NotFound for
     an argument that names nothing, and the first failure where nothing could be done at all.
@@ -51,73 +53,49 @@ def repair(
     request = Request(codes(only, fix_text=fix_text), apply, output, form)
     rows = listed(setup, arguments)
     if output is not None:
-        rows = [row for row in rows if row.kind == LOG]
+        rows = [row for row in rows if row.kind in _LINES]
         if len(rows) != 1:
             raise UsageError(f"-o is for one file, not {len(rows)}")
         destination.check_output(setup, rows[0], output)
-    done: list[Repaired] = []
-    failed: list[dict[str, Any]] = []
-    errors: list[MemctlError] = []
-    for number, row in enumerate(rows):
-        if progress is not None and len(rows) > 1:
-            progress(number, len(rows))
-        try:
-            repaired = _repair(setup, row, request, progress if len(rows) == 1 else None)
-        except NotFound as error:
-            if len(rows) == 1 and row.place is None:
-                raise
-            if row.place is None:
-                errors.append(error)
-                failed.append(_failed(row, error))
-            # One of a store was deleted meanwhile.
-            continue
-        except (MemctlError, OSError) as error:
-            known = error if isinstance(error, MemctlError) else of_system(error)
-            errors.append(known)
-            failed.append(_failed(row, known))
-            continue
-        if repaired is not None:
-            done.append(repaired)
-    if errors and not done:
-        raise errors[0]
+
+    def mend(row: Listed, progress: Progress | None) -> Repaired | None:
+        return _repair(setup, row, request, progress)
+
+    done, failed = each(rows, mend, progress)
     fixed = sum(target.fixed_count for target in done)
     return Repairs(done, fixed, sum(target.left_count for target in done), failed)
-
-
-def _failed(row: Listed, error: MemctlError) -> dict[str, Any]:
-    return {"target": row.name, "code": error.code, "message": str(error), "hint": error.hint}
 
 
 def _repair(setup: Setup, row: Listed, request: Request, progress: Progress | None) -> Repaired | None:
     """Repair one file; None for activities with which nothing is wrong."""
     with ExitStack() as held:
-        if request.apply and request.output is None and row.kind != LOG and row.reference is None:
+        if request.apply and request.output is None and row.kind not in _LINES and row.reference is None:
             return _other(row, request)
         if request.apply and request.output is None and row.reference is not None:
             setup.ensure_store()
-            held.enter_context(setup.lock(row.reference, "repair"))
-        if row.kind == LOG:
-            return _log(setup, row, request, progress)
+            held.enter_context(lock_of(setup, row, row.reference, "repair"))
+        if row.kind in _LINES:
+            return _lines(setup, row, request, progress)
         if row.kind == ACTIVITIES:
             return _activities(setup, row, request)
         return _other(row, request)
 
 
-# -- logs -------------------------------------------------------------------------------------------------
+# -- files of lines ----------------------------------------------------------------------------------------
 
 
-def _log(setup: Setup, row: Listed, request: Request, progress: Progress | None) -> Repaired:
+def _lines(setup: Setup, row: Listed, request: Request, progress: Progress | None) -> Repaired:
     in_place = request.apply and request.output is None
     for _ in range(_ATTEMPTS - 1):
         try:
-            return _log_as_it_is(setup, row, request, in_place, progress)
+            return _lines_as_they_are(setup, row, request, in_place, progress)
         except Overtaken:
             # Nothing was changed: what is there now is looked at anew.
             continue
-    return _log_as_it_is(setup, row, request, in_place, progress)
+    return _lines_as_they_are(setup, row, request, in_place, progress)
 
 
-def _log_as_it_is(
+def _lines_as_they_are(
     setup: Setup, row: Listed, request: Request, in_place: bool, progress: Progress | None
 ) -> Repaired:
     if in_place:
@@ -132,15 +110,13 @@ def _log_as_it_is(
             end = log.settled_end(fd, setup.settle_s())
         else:
             end, _ = settled_size(setup, row, fd)
-        form = request.form or formats.recognised(log.read_span(fd, 0, formats.HEAD_BYTES))
-        known = form or formats.FORMATS[0]
+        known = form_of(row, fd, request.form)
         examined = Examined(fd, end, known.examination(request.wanted), progress)
         found = examined.examination
-        in_store = row.place is not None
-        if request.form is None and not found.messages and found.others.rule_out(in_store=in_store):
+        if is_foreign(row, found, request.form):
             raise BadInput(
-                f"{row.name} holds no message of a conversation, but something else; it is left as it is",
-                hint="--input-format memctl takes it for a conversation all the same",
+                f"{row.name} holds no {known.holds}, but something else; it is left as it is",
+                hint=f"--input-format {known.name} takes it for what it should be all the same",
             )
         problems = list(row.problems) if request.output is None else []
         # Of a file outside the store the cache is nobody's concern: readers find out by themselves.
@@ -215,6 +191,7 @@ def _repaired(
         left_count=listed_left + beyond - fixed_beyond,
         leaves_trouble=bool(severities - {INFO}),
         messages=found.messages - len(found.plan.gone) + len(found.plan.added),
+        records=found.records,
     )
 
 
@@ -292,4 +269,5 @@ def _plain(
         left_count=len(left),
         leaves_trouble=any(row["severity"] != INFO for row in left),
         messages=0,
+        records=0,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memctl.core.examination import DEFAULT
+from memctl.core.line_examination import DEFAULT
 from memctl.core.problems import REPAIRED, TABLE
 from memctl.errors import UsageError
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from memctl.formats import files as formats
+    from memctl.ops.targets import Failed
 
 
 class Request(NamedTuple):
@@ -51,6 +52,7 @@ class Repaired(NamedTuple):
     left_count: int
     leaves_trouble: bool
     messages: int
+    records: int
 
     def report(self) -> dict[str, Any]:
         """The report of `--json`."""
@@ -71,7 +73,7 @@ class Repairs(NamedTuple):
     targets: list[Repaired]
     fixed: int
     left: int
-    failed: list[dict[str, Any]]
+    failed: list[Failed]
 
     def report(self) -> dict[str, Any]:
         """The report of `--json`."""
@@ -79,7 +81,7 @@ class Repairs(NamedTuple):
             "targets": [target.report() for target in self.targets],
             "fixed": self.fixed,
             "left": self.left,
-            "failed": self.failed,
+            "failed": [failed._asdict() for failed in self.failed],
         }
 
     @property

@@ -18,14 +18,17 @@ if TYPE_CHECKING:
     from memctl.store.layout import Layout
 
 #: Kinds of files; an unread one is a directory whose files cannot be listed, a cache belongs to nothing.
-LOG, ACTIVITIES, OTHER, UNREAD, CACHE = "log", "activities", "other", "unread", "cache"
+#: A log is a file of lines outside of the store, too, whatever they turn out to be.
+LOG, RECORDS, ACTIVITIES, OTHER, UNREAD, CACHE = "log", "records", "activities", "other", "unread", "cache"
 _FOR_OTHERS = 0o007
+_OF_STORE = ("conversations", "tiers", "archive", "tenants")
 
 
 class Listed(NamedTuple):
     """A file to look at. `name` is what people type or read; `reference` and `place` are those of a store's.
 
-    `problems` are those of the file as such; what is in it has not been looked at.
+    `problems` are those of the file as such; what is in it has not been looked at. Of a file of records the
+    reference is the user alone, and `folder` a tier, `archive` or `forgotten`.
     """
 
     kind: str
@@ -34,6 +37,7 @@ class Listed(NamedTuple):
     reference: Reference | None
     place: Place | None
     problems: list[Problem]
+    folder: str = ""
 
 
 def conversation(layout: Layout, reference: Reference) -> list[Listed]:
@@ -194,8 +198,8 @@ def below(folder: str) -> Iterator[Listed]:
                 yield Listed(kind, entry.path, entry.path, None, None, [])
         folders = [entry for entry in found if entry.is_dir(follow_symlinks=False)]
         if any(entry.name == ".memctl" for entry in folders):
-            # A store: what is beside its conversations are no logs.
-            folders = [entry for entry in folders if entry.name in ("conversations", "tenants")]
+            # A store: its conversations and its records; what else is kept there is no log.
+            folders = [entry for entry in folders if entry.name in _OF_STORE]
         waiting += [entry.path for entry in reversed(folders)]
     yield from (Listed(UNREAD, path, path, None, None, []) for path in unread)
 

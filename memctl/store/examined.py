@@ -1,4 +1,4 @@
-"""Examine a log on disk: its lines, its summaries, and what later summaries have to say after a repair."""
+"""Examine a file on disk: its lines, its summaries, and what later summaries have to say after a repair."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memctl.core.edits import Edits
-    from memctl.core.examination import Examination, Summary
+    from memctl.core.line_examination import LineExamination, Summary
 
 _PROGRESS_LINES = 2048
 
 
 class Examined:
-    """A log `fd` up to the offset `end`, examined. `edits` are those of the repair, in the order of the file.
+    """A file `fd` up to the offset `end`, examined. `edits` are those of the repair, in the file's order.
 
     `rewritten` is how many later summaries say anew what they cover.
     """
@@ -29,7 +29,7 @@ class Examined:
         self,
         fd: int,
         end: int,
-        examination: Examination,
+        examination: LineExamination,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.fd = fd

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: One write call moves at most 2 GiB on Linux; longer input goes in several writes of whole lines.
 WRITE_MAX_BYTES = 1 << 30
 #: How the names of files begin that are not finished yet.
-_TMP_START = ".memctl"
+TMP_START = ".memctl"
 
 
 def open_file(dir_fd: int, name: str, path: str, *, write: bool = False, append: bool = False) -> int:
@@ -189,7 +189,7 @@ def replace_at(
 def _create_unfinished(dir_fd: int) -> tuple[int, str]:
     """A new file and its name, held until it is closed: `sweep` removes those that nobody holds."""
     while True:
-        name = f"{_TMP_START}-{os.getpid()}-{os.urandom(6).hex()}"
+        name = f"{TMP_START}-{os.getpid()}-{os.urandom(6).hex()}"
         fd = create_file(dir_fd, name)
         try:
             flock(fd, LOCK_SH | LOCK_NB)
@@ -210,7 +210,7 @@ def sweep(dir_fd: int) -> None:
     for name in os.listdir(dir_fd):
         start, _, rest = name.partition("-")
         process, _, random = rest.partition("-")
-        if start != _TMP_START or not process.isdigit() or len(random) != 12:
+        if start != TMP_START or not process.isdigit() or len(random) != 12:
             continue
         try:
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)

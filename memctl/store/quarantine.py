@@ -132,6 +132,46 @@ def _directories(layout: Layout) -> Iterator[tuple[str, int]]:
             os.close(dir_fd)
 
 
+def opened(layout: Layout, user: str) -> Iterator[tuple[dict[str, Any], int]]:
+    """The items of a user, in order: each note without its pieces, and a descriptor of its bytes.
+
+    The descriptor is open while the item is looked at.
+    """
+    try:
+        dir_fd = directories.open_at(layout.root, layout.quarantine(user))
+    except FileNotFoundError:
+        return
+    try:
+        for name in sorted(os.listdir(dir_fd)):
+            if not name.endswith(".bytes"):
+                continue
+            try:
+                fd = files.open_file(dir_fd, name, "/".join((layout.root, *layout.quarantine(user), name)))
+            except FileNotFoundError:
+                # It was put back meanwhile.
+                continue
+            try:
+                yield _facts(dir_fd, name.removesuffix(".bytes")), fd
+            finally:
+                os.close(fd)
+    finally:
+        os.close(dir_fd)
+
+
+def notes_alone(layout: Layout, user: str) -> list[dict[str, Any]]:
+    """The notes, without their pieces, that a process left which was killed while it removed an item."""
+    try:
+        dir_fd = directories.open_at(layout.root, layout.quarantine(user))
+    except FileNotFoundError:
+        return []
+    try:
+        found = set(os.listdir(dir_fd))
+        ids = (name.removesuffix(".json") for name in sorted(found) if name.endswith(".json"))
+        return [_facts(dir_fd, id) for id in ids if f"{id}.bytes" not in found]
+    finally:
+        os.close(dir_fd)
+
+
 @contextmanager
 def _holding(layout: Layout, id: str) -> Iterator[tuple[str, int]]:
     """The user who has an item in quarantine, and the open directory that it is in. Raises NotFound."""

@@ -14,7 +14,7 @@ from memctl.core.mending import mend
 from memctl.store import log
 
 if TYPE_CHECKING:
-    from memctl.core.examination import Examination
+    from memctl.core.line_examination import LineExamination
     from memctl.core.planning import Plan
 
 _GUESS_BYTES = 4096
@@ -23,7 +23,7 @@ _GUESS_BYTES = 4096
 class Stored:
     """The messages of the log `fd`, read where they are asked for."""
 
-    def __init__(self, fd: int, examination: Examination) -> None:
+    def __init__(self, fd: int, examination: LineExamination) -> None:
         self._fd = fd
         self._starts = examination.starts
         self._pieces = examination.piece_of

@@ -51,6 +51,40 @@ def scan(fd: int, start: int, end: int, *, join_blank: bool = False) -> Iterator
         yield _whole_line(fd, offset, position - offset, False)
 
 
+def batches(fd: int, start: int, end: int) -> Iterator[tuple[int, list[bytes], bool]]:
+    """The lines between two offsets, many at once: where the first begins, their bytes, whether each has LF.
+
+    Faster than `scan` for files of small lines; lines of one batch stand side by side.
+    """
+    offset = position = start
+    while position < end:
+        block = os.pread(fd, min(BLOCK_BYTES, end - position), position)
+        if not block:
+            break
+        lines = block.split(b"\n")
+        if offset < position and len(lines) > 1:
+            size_bytes = position - offset + len(lines.pop(0)) + 1
+            yield offset, [_whole_line(fd, offset, size_bytes, True).data], True
+            offset += size_bytes
+        position += len(block)
+        size_bytes = len(lines.pop())
+        if lines:
+            yield offset, lines, True
+            offset = position - size_bytes
+    if offset < position:
+        yield offset, [_whole_line(fd, offset, position - offset, False).data], False
+
+
+def stretch(fd: int, start: int, end: int) -> Iterator[bytes]:
+    """The bytes between two offsets, block by block."""
+    while start < end:
+        block = os.pread(fd, min(BLOCK_BYTES, end - start), start)
+        if not block:
+            return
+        yield block
+        start += len(block)
+
+
 def _joined(lines: list[bytes]) -> Iterator[bytes]:
     """The lines, blank ones that follow one another as one, with their LF between them."""
     first = -1

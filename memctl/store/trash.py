@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core import names
 from memctl.errors import AccessDenied
-from memctl.store import directories
+from memctl.store import directories, files
 from memctl.store.quarantine import users
 
 if TYPE_CHECKING:
@@ -23,6 +23,72 @@ class Trashed(NamedTuple):
     deleted_at: str
     bytes: int
     entry: str
+
+
+class Entry(NamedTuple):
+    """An entry with all its files: a conversation, its activities, or what a kill left of them.
+
+    `conversation` is None where no file is named for one.
+    """
+
+    user: str
+    name: str
+    conversation: str | None
+    deleted_at: str
+    files: list[str]
+    bytes: int
+
+
+def entries(layout: Layout) -> list[Entry]:
+    """All entries of the trash, user by user, oldest first; what is no file in them is left out."""
+    found = []
+    for user in users(layout.root, "trash"):
+        for name in sorted(_names(layout, layout.trash(user))):
+            entry = _entry(layout, user, name)
+            if entry is not None:
+                found.append(entry)
+    return found
+
+
+def _entry(layout: Layout, user: str, name: str) -> Entry | None:
+    try:
+        dir_fd = directories.open_at(layout.root, (*layout.trash(user), name))
+    except (OSError, AccessDenied):
+        return None
+    try:
+        present = [file for file in sorted(os.listdir(dir_fd)) if files.is_file(dir_fd, file)]
+        sizes = [os.stat(file, dir_fd=dir_fd, follow_symlinks=False).st_size for file in present]
+    except FileNotFoundError:
+        # It is being restored.
+        return None
+    finally:
+        os.close(dir_fd)
+    stems = (file.removesuffix(".activities").removesuffix(names.SUFFIX) for file in present)
+    conversation = next((text for stem in stems if (text := names.decode(stem)) is not None), None)
+    return Entry(user, name, conversation, _time_of(name), present, sum(sizes))
+
+
+def remove(layout: Layout, entry: Entry, *, fsync: bool) -> bool:
+    """Remove the files of an entry for good, and an entry with nothing else in it; whether it was there."""
+    removed = False
+    try:
+        user_fd = directories.open_at(layout.root, layout.trash(entry.user))
+    except FileNotFoundError:
+        return False
+    try:
+        try:
+            dir_fd = directories.open_at(layout.root, (*layout.trash(entry.user), entry.name))
+        except FileNotFoundError:
+            return False
+        try:
+            for name in entry.files:
+                removed = files.unlink(dir_fd, name, fsync=fsync) or removed
+        finally:
+            os.close(dir_fd)
+        directories.remove_empty(user_fd, entry.name)
+    finally:
+        os.close(user_fd)
+    return removed or not entry.files
 
 
 def items(layout: Layout) -> list[Trashed]:

@@ -1,4 +1,4 @@
-"""The whole store: the files of all users, and what lies beside their conversations."""
+"""The whole store: the files of all users, and what lies beside their conversations and records."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from memctl.core import names
 from memctl.core.problems import problem
+from memctl.core.tier import TIERS
 from memctl.errors import AccessDenied
-from memctl.store import census
+from memctl.store import census, record_files
 from memctl.store.census import CACHE, OTHER, UNREAD, Listed, open_to_others, other
 
 if TYPE_CHECKING:
@@ -21,21 +22,23 @@ if TYPE_CHECKING:
 _AT_ROOT = frozenset(("memctl.toml", "conversations", "tenants", ".memctl"))
 #: Directory at the root -> how the names of its files end, at each depth; None is a directory.
 _BELOW: dict[str, tuple[tuple[str, ...] | None, ...]] = {
-    "tiers": (None, (names.SUFFIX,)),
-    "archive": ((names.SUFFIX,),),
-    "forgotten": ((names.SUFFIX,),),
     "quarantine": (None, (".bytes", ".json")),
     "trash": (None, None, (names.SUFFIX, names.ACTIVITIES_SUFFIX)),
 }
 _CACHES = (".memctl", "cache", "conversations")
+_INDEXES = (".memctl", "cache", "search")
+_VECTORS = (".memctl", "cache", "vectors")
 
 
 def rows(layout: Layout) -> Iterator[Listed]:
-    """All files of a store: conversations user by user, then what else is wrong in it."""
+    """All files of a store: conversations user by user, records, then what else is wrong in it."""
     yield from conversations(layout)
+    yield from record_files.of_store(layout)
     yield from _beside(layout)
     for path in caches_of_nothing(layout):
-        yield Listed(CACHE, path, path, None, None, [problem("stale-cache", detail="of no conversation")])
+        yield Listed(
+            CACHE, path, path, None, None, [problem("stale-cache", detail="of nothing that is there")]
+        )
 
 
 def conversations(layout: Layout) -> Iterator[Listed]:
@@ -62,6 +65,7 @@ def conversations(layout: Layout) -> Iterator[Listed]:
 def _beside(layout: Layout) -> Iterator[Listed]:
     """What does not belong at the root or below it, and what is open to others there."""
     own = "/".join((layout.conversations_base, *layout.conversations_parts))
+    folders = {"/".join((base, *parts)) for base, parts in record_files.directories_of(layout)}
     if not own.startswith(f"{layout.root}/"):
         yield from _flawed(own)
     yield from _flawed(layout.root)
@@ -69,8 +73,8 @@ def _beside(layout: Layout) -> Iterator[Listed]:
         path = f"{layout.root}/{name}"
         if stat.S_ISLNK(status.st_mode):
             yield other(path, status)
-        elif own == path or own.startswith(f"{path}/"):
-            yield from _own(path, status)
+        elif name == "tiers" or _leads_to(path, {own, *folders}):
+            yield from _holding(path, status, own, folders, strays=name == "tiers")
         elif name in _BELOW:
             yield from _below(path, status, (None, *_BELOW[name]))
         elif name not in _AT_ROOT:
@@ -81,12 +85,36 @@ def _beside(layout: Layout) -> Iterator[Listed]:
             yield from _below(path, status, ())
 
 
-def _own(path: str, status: os.stat_result) -> Iterator[Listed]:
-    """The directory of the conversations, whose files were looked at already."""
-    if stat.S_ISDIR(status.st_mode):
-        yield from _flawed(path)
-    else:
+def _leads_to(path: str, held: set[str]) -> bool:
+    """Whether a path is one of these, or on the way to one."""
+    return any(other == path or other.startswith(f"{path}/") for other in held)
+
+
+def _holding(
+    path: str, status: os.stat_result, own: str, folders: set[str], *, strays: bool
+) -> Iterator[Listed]:
+    """A directory of conversations or records, whose files were looked at already, or one that leads there.
+
+    `own` is that of the conversations. With `strays` nothing else belongs beside those that it leads to.
+    """
+    if not stat.S_ISDIR(status.st_mode):
         yield other(path, status)
+        return
+    if path in folders:
+        return
+    yield from _flawed(path)
+    if path == own:
+        return
+    try:
+        found = _listed(path)
+    except OSError:
+        yield Listed(UNREAD, path, path, None, None, [])
+        return
+    for name, below in found:
+        if _leads_to(f"{path}/{name}", {own, *folders}):
+            yield from _holding(f"{path}/{name}", below, own, folders, strays=strays)
+        elif strays:
+            yield other(f"{path}/{name}", below)
 
 
 def _flawed(path: str) -> Iterator[Listed]:
@@ -152,9 +180,9 @@ def tenants(layout: Layout) -> int:
 
 
 def caches_of_nothing(layout: Layout, user: str | None = None, *, unfinished: bool = False) -> Iterator[str]:
-    """The paths of caches that belong to no conversation; with `user` of this one's only.
+    """The paths of caches that belong to no conversation and to no records; with `user` of this one's only.
 
-    With `unfinished` also those that are being written, or were left half written.
+    With `unfinished` also those of conversations that are being written, or were left half written.
     """
     for directory, _ in _entries(layout, _CACHES):
         owner = names.decode(directory)
@@ -171,6 +199,41 @@ def caches_of_nothing(layout: Layout, user: str | None = None, *, unfinished: bo
             conversation = names.decode(name.rpartition(".")[0])
             if owner is None or conversation is None or _is_gone(layout.log(owner, conversation).path):
                 yield "/".join((layout.root, *_CACHES, directory, name))
+    yield from _indexes_of_nothing(layout, user)
+    for directory, _ in _entries(layout, _VECTORS):
+        owner = names.decode(directory)
+        if user in (None, owner) and not (_has_records(layout, owner) or _has_conversations(layout, owner)):
+            for name, status in _entries(layout, (*_VECTORS, directory)):
+                if stat.S_ISREG(status.st_mode):
+                    yield "/".join((layout.root, *_VECTORS, directory, name))
+
+
+def _indexes_of_nothing(layout: Layout, user: str | None) -> Iterator[str]:
+    for name, status in _entries(layout, _INDEXES):
+        # Beside an index stands what SQLite needs to undo a change of it.
+        file_name, kind, _ = (*name.rsplit(".", 2), "", "")[:3]
+        owner = names.decode(file_name)
+        if not stat.S_ISREG(status.st_mode) or name.startswith(".") or user not in (None, owner):
+            continue
+        is_held = {"records": _has_records, "messages": _has_conversations}.get(kind)
+        if is_held is None or not is_held(layout, owner):
+            yield "/".join((layout.root, *_INDEXES, name))
+
+
+def _has_records(layout: Layout, user: str | None) -> bool:
+    return user is not None and any(not _is_gone(layout.tier(tier, user).path) for tier in TIERS)
+
+
+def _has_conversations(layout: Layout, user: str | None) -> bool:
+    if user is None:
+        return False
+    own = layout.log(user, "x")
+    try:
+        return any(name.endswith(names.SUFFIX) for name, _ in census.entries(own.base, own.parts))
+    except (FileNotFoundError, AccessDenied):
+        return False
+    except OSError:
+        return True
 
 
 def _is_gone(path: str) -> bool:

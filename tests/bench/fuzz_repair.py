@@ -18,7 +18,7 @@ import time
 import traceback
 from pathlib import Path
 
-from memctl.core.examination import DEFAULT
+from memctl.core.line_examination import DEFAULT
 from tests.bench import mutations
 from tests.repair import engine
 

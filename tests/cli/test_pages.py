@@ -24,8 +24,9 @@ from memctl.core.names import Reference, is_path, parse_reference
 from memctl.core.problems import TABLE
 from memctl.core.visible import visible
 from memctl.ops.excerpts import Excerpt
-from memctl.ops.inspect import Failed, Inspection
+from memctl.ops.inspect import Inspection
 from memctl.ops.repaired import Repairs
+from memctl.ops.targets import Failed
 from tests.cli.conftest import Terminal
 from tests.conftest import Memctl
 
@@ -449,7 +450,7 @@ def test_a_copy_is_named(memctl: Memctl, tmp_path: Path) -> None:
 
 def test_failures_are_named() -> None:
     """A file that could not be repaired is named with the reason and the hint."""
-    failed = {"target": "u/c", "code": "permission", "message": "no permission", "hint": "ask root"}
+    failed = Failed("u/c", "permission", "no permission", "ask root")
     page = page_repair.text(Repairs([], 0, 0, [failed]), Typed(), output=None, colour=False, columns=80)
     assert "not repaired: u/c: no permission (ask root)\n\n1 file: 1 not repaired\n" == page
 

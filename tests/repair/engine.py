@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from memctl.core import edits, lines
-from memctl.core.examination import DEFAULT, Examination
+from memctl.core.examination import Examination
+from memctl.core.line_examination import DEFAULT
 from memctl.core.findings import Found
 from memctl.store import revision
 from memctl.store.examined import Examined

@@ -11,7 +11,7 @@ import pytest
 
 from memctl import Store
 from memctl.core import findings
-from memctl.core.examination import DEFAULT
+from memctl.core.line_examination import DEFAULT
 from memctl.core.problems import REPAIRED, Problem
 
 from . import damages, engine, logs

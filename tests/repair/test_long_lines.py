@@ -7,7 +7,7 @@ import random
 import pytest
 
 from memctl.core import faults, jsonl, long_lines, mending, utf8
-from memctl.core.examination import DEFAULT
+from memctl.core.line_examination import DEFAULT
 from tests.bench import mutations
 
 #: What the contents of the messages are made longer by: each a string of another kind.

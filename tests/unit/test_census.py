@@ -203,7 +203,7 @@ def test_caches_of_nothing(root: Path) -> None:
 
 
 def test_the_logs_below_a_directory(tmp_path: Path) -> None:
-    """Logs at any depth and activities beside a log; no links, pipes, other files, nor a store's own logs."""
+    """Files of lines at any depth, activities beside a log; no links, pipes, or what else a store keeps."""
     for name in ("b/c.jsonl", "a.jsonl", "a.jsonl.activities", "z.jsonl.activities", "n.json", "b/s/x.jsonl"):
         write(tmp_path / name)
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "a.jsonl")
@@ -217,6 +217,7 @@ def test_the_logs_below_a_directory(tmp_path: Path) -> None:
         (LOG, "b/c.jsonl"),
         (LOG, "b/s/x.jsonl"),
         (LOG, "s/conversations/u/c.jsonl"),
+        (LOG, "s/tiers/hot/u.jsonl"),
     ] == [(row.kind, os.path.relpath(row.path, tmp_path)) for row in census.below(str(tmp_path))]
 
 
