@@ -1,22 +1,31 @@
-"""Tiering: by which rules records move between hot, warm and cold, and the plan of a pass.
+"""Tiering: by which rules records move between hot, warm and cold.
 
-The numbers and predicates are those of agentflow-go's `pkg/memory/tier` (v0.5.1). A pass plans to a fixed
-point: time rules move a record one step, promotions count the accesses since a record entered its tier, and
-capacity takes the least valuable first, so that a second pass at the same time finds nothing to do.
+The numbers and predicates are those of agentflow-go's `pkg/memory/tier` (v0.5.1), but for two: promotions
+count the accesses since a record entered its tier, and a tier's clock starts when it enters.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memctl.core.tier import COLD, HOT, RANK, TIERS, WARM
+from memctl.core import times
+from memctl.core.record import IMPORTANCE, UNSET
+from memctl.core.tier import COLD, HOT, RANK, WARM
+from memctl.errors import BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from memctl.core.record import Record
 
 _US = 1_000_000
 _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
+_UNSET_US = times.microseconds(UNSET)
+# The class's own call costs more than all else that makes a state.
+_make = tuple.__new__
+_NUMBERS = (float, int, bool)
 
 
 class Policy(NamedTuple):
@@ -37,6 +46,11 @@ class Policy(NamedTuple):
         return cls()
 
     @classmethod
+    def session(cls) -> Policy:
+        """The reference framework's preset for the memory of a session."""
+        return cls(hot_capacity=20, warm_capacity=100, cold_capacity=1000)
+
+    @classmethod
     def single_level(cls) -> Policy:
         """Nothing ever moves."""
         return cls(0, 0, 0, 0, 0, 0, 0, 0)
@@ -45,30 +59,82 @@ class Policy(NamedTuple):
         """How many records a tier holds, 0 for any number."""
         return {HOT: self.hot_capacity, WARM: self.warm_capacity, COLD: self.cold_capacity}.get(tier, 0)
 
+    def should_promote(self, record: Record) -> bool:
+        """Whether its accesses lift a record, seen alone."""
+        return should_promote(State.of(record), self)
+
+    def should_demote(self, record: Record, now: datetime | str, count: int) -> bool:
+        """Whether a record leaves its tier, which holds `count`, by time or for want of room. BadInput."""
+        return should_demote(State.of(record), self, _moment(now), count)
+
+    def target_tier(self, record: Record, now: datetime | str, counts: Mapping[str, int]) -> str:
+        """Where a record belongs, seen alone; `counts` says how many each tier holds. Raises BadInput."""
+        return target_tier(State.of(record), self, _moment(now), counts)
+
+    def next_tier_on_demote(self, tier: str) -> tuple[str, bool]:
+        """The tier below and True; "" and False where there is none."""
+        below = next_tier_on_demote(tier)
+        return below or "", below is not None
+
 
 class State(NamedTuple):
-    """What the rules look at: times in microseconds since 1970, None for a time that was never set.
+    """What the rules look at. Times are as they are stored: most of them nobody has to read.
 
-    `accesses` are those since the record entered its tier; `entered_us` is when.
+    `accesses` are those since the record entered its tier; `entered_at` is when.
     """
 
     id: str
     tier: str
     accesses: int
-    last_access_us: int | None
-    entered_us: int | None
-    created_us: int | None
+    last_access_at: object
+    entered_at: object
+    created_at: object
     importance: float
     pinned: bool
 
+    @classmethod
+    def of(cls, record: Record) -> State:
+        """The state of a record."""
+        return state_of(record.value, record.tier, record.rev)
 
-class Move(NamedTuple):
-    """A record goes from one tier to another; `target` None: out of cold. `reason` names the rule."""
 
-    id: str
-    source: str
-    target: str | None
-    reason: str
+def state_of(value: Mapping[str, Any], tier: str, rev: int) -> State:
+    """The state of a record by its JSON value, as `Record` reads it; one call for each of many."""
+    get = value.get
+    accesses = get("tier_access_count")
+    if accesses is None and not rev:
+        accesses = get("access_count")
+    importance: Any = get("importance")
+    if type(importance) not in _NUMBERS:
+        importance = IMPORTANCE
+    return _make(
+        State,
+        (
+            value["id"],
+            tier,
+            accesses if type(accesses) is int and accesses > 0 else 0,
+            get("last_access_at"),
+            get("promoted_at"),
+            get("created_at"),
+            importance if importance > 0 else IMPORTANCE,
+            get("pinned") is True,
+        ),
+    )
+
+
+def moment_us(stored: object) -> int | None:
+    """A stored time in microseconds since 1970; None for one that was never set or cannot be read."""
+    if stored is None or stored == UNSET:
+        return None
+    found = times.microseconds(stored)
+    return None if found == _UNSET_US else found
+
+
+def _moment(now: datetime | str) -> int:
+    found = times.microseconds(now)
+    if found is None:
+        raise BadInput(f"{now!r} is no time")
+    return found
 
 
 def should_promote(state: State, policy: Policy) -> bool:
@@ -89,25 +155,29 @@ def should_demote(state: State, policy: Policy, now_us: int, count: int) -> bool
     return bool(expired(state, policy, now_us))
 
 
-def expired(state: State, policy: Policy, now_us: int) -> str:
-    """The time rule by which a record leaves its tier, "" for none.
+def rules(policy: Policy, tier: str) -> list[tuple[str, float]]:
+    """The time rules by which records leave a tier, with their limits in seconds; those that are on.
 
-    A tier's clock starts when the record enters it: the later of last access and entry counts. In hot the
-    idle rule does not apply; in cold `cold_ttl` takes its place.
+    In hot the idle rule does not apply; in cold `cold_ttl` takes its place.
     """
-    rules = {
-        HOT: (("hot_ttl", policy.hot_ttl_s),),
-        WARM: (("warm_ttl", policy.warm_ttl_s), ("demote_idle", policy.demote_idle_s)),
-        COLD: (("cold_ttl", policy.cold_ttl_s),),
-    }.get(state.tier, ())
-    times = [time for time in (state.last_access_us, state.entered_us) if time is not None]
-    if not times:
+    found = {
+        HOT: [("hot_ttl", policy.hot_ttl_s)],
+        WARM: [("warm_ttl", policy.warm_ttl_s), ("demote_idle", policy.demote_idle_s)],
+        COLD: [("cold_ttl", policy.cold_ttl_s)],
+    }.get(tier, [])
+    return [(name, limit_s) for name, limit_s in found if limit_s > 0]
+
+
+def expired(state: State, policy: Policy, now_us: int) -> str:
+    """The time rule by which a record leaves its tier, "" for none; pinned ones stay.
+
+    A tier's clock starts when the record enters it: the later of last access and entry counts.
+    """
+    known = [us for us in (moment_us(state.last_access_at), moment_us(state.entered_at)) if us is not None]
+    if state.pinned or not known:
         return ""
-    age_us = now_us - max(times)
-    for name, limit_s in rules:
-        if limit_s > 0 and age_us > limit_s * _US:
-            return name
-    return ""
+    age_us = now_us - max(known)
+    return next((name for name, limit_s in rules(policy, state.tier) if age_us > limit_s * _US), "")
 
 
 def target_tier(state: State, policy: Policy, now_us: int, counts: Mapping[str, int]) -> str:
@@ -122,52 +192,3 @@ def target_tier(state: State, policy: Policy, now_us: int, counts: Mapping[str, 
 def next_tier_on_demote(tier: str) -> str | None:
     """The tier below, None below cold."""
     return {HOT: WARM, WARM: COLD}.get(tier)
-
-
-def value_key(state: State) -> tuple[int, float, int, str]:
-    """Sorts records by what they are worth, the least valuable first: oldest access, importance, age."""
-    last = state.last_access_us if state.last_access_us is not None else -(1 << 62)
-    created = state.created_us if state.created_us is not None else -(1 << 62)
-    return last, state.importance, created, state.id
-
-
-def plan(states: Iterable[State], policy: Policy, now_us: int) -> list[Move]:
-    """The moves of a pass, in the order of ids, each record once, by where it ends.
-
-    First promotions by access, from the hottest tier down; then what is expired goes one step down; then
-    what is too much in a tier goes as far down as needed. A promotion into a full tier exchanges: what is
-    worth least there goes down instead. Pinned records stay and take room.
-    """
-    placed: dict[str, str] = {}
-    reasons: dict[str, str] = {}
-    rows: dict[str, list[State]] = {tier: [] for tier in TIERS}
-    known = {}
-    for state in states:
-        if state.tier not in RANK:
-            continue
-        known[state.id] = state
-        target, reason = state.tier, ""
-        if not state.pinned:
-            if should_promote(state, policy):
-                target, reason = (HOT if state.tier == WARM else WARM), "accesses"
-            elif rule := expired(state, policy, now_us):
-                target, reason = next_tier_on_demote(state.tier) or "", rule
-        placed[state.id], reasons[state.id] = target, reason
-        if target:
-            rows[target].append(state)
-    for tier in TIERS:
-        capacity = policy.capacity(tier)
-        excess = len(rows[tier]) - capacity
-        if capacity <= 0 or excess <= 0:
-            continue
-        free = sorted((state for state in rows[tier] if not state.pinned), key=value_key)
-        below = next_tier_on_demote(tier) or ""
-        for state in free[:excess]:
-            placed[state.id], reasons[state.id] = below, f"{tier}_capacity"
-            if below:
-                rows[below].append(state)
-    return [
-        Move(id, known[id].tier, target or None, reasons[id])
-        for id, target in sorted(placed.items())
-        if target != known[id].tier
-    ]
