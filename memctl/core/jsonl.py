@@ -227,10 +227,22 @@ def quote(text: str) -> str:
 
 def dumps(value: Any) -> bytes:
     """A report or record as compact JSON in UTF-8; what is no text in UTF-8 becomes U+FFFD."""
-    import json
+    return whole(_encode(value, True)).encode("utf-8")
 
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return whole(text).encode("utf-8")
+
+_encoders: dict[bool, Any] = {}
+
+
+def _encode(value: Any, allow_nan: bool) -> str:
+    """As json.dumps, which makes an encoder for each value."""
+    if allow_nan not in _encoders:
+        from json import JSONEncoder
+
+        _encoders[allow_nan] = JSONEncoder(
+            ensure_ascii=False, separators=(",", ":"), allow_nan=allow_nan
+        ).encode
+    text: str = _encoders[allow_nan](value)
+    return text
 
 
 def whole(text: str) -> str:
@@ -245,12 +257,10 @@ def message_bytes(value: dict[str, Any]) -> bytes:
 
     Raises BadInput for what is no JSON.
     """
-    import json
-
     from memctl.errors import BadInput
 
     try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text = _encode(value, False)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"the message cannot be written as JSON: {error}") from None
     escaped = text.translate(_GO_MARKUP) if not text.isascii() or any(c in text for c in "<>&") else text
@@ -258,6 +268,8 @@ def message_bytes(value: dict[str, Any]) -> bytes:
         import re
 
         escaped = re.sub(r"\\(.)", lambda m: _GO_SHORT.get(m[1], m[0]), escaped)
+    if escaped.isascii():
+        return escaped.encode()
     return "".join(f"\\u{ord(c):04x}" if "\ud800" <= c <= "\udfff" else c for c in escaped).encode()
 
 

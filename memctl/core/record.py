@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memctl.core import jsonl
+from memctl.core import jsonl, times
+from memctl.core.members import members as members
+from memctl.core.members import spliced
 from memctl.core.tier import RANK, TIERS
 from memctl.errors import BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
 #: A time that was never set, as Go writes it.
 UNSET = "0001-01-01T00:00:00Z"
@@ -53,6 +56,57 @@ class Record(NamedTuple):
     value: dict[str, Any]
     raw: bytes
 
+    @classmethod
+    def new(
+        cls,
+        id: str,
+        content: str,
+        *,
+        scope: str = "",
+        categories: Sequence[str] = (),
+        importance: float = IMPORTANCE,
+        created_at: datetime | str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        tier: str = TIERS[0],
+        access_count: int = 0,
+        last_access_at: datetime | str | None = None,
+        promoted_at: datetime | str | None = None,
+        size_bytes: int = 0,
+        pinned: bool = False,
+        conversation: str | None = None,
+    ) -> Record:
+        """A record from its fields, in the serialised form of the reference. Raises BadInput.
+
+        A time that is not given is unset. What memctl adds, `conversation`, comes last, and only if given.
+        """
+        from memctl.core import record_form
+
+        given = {
+            "id": id,
+            "content": content,
+            "scope": scope,
+            "categories": list(categories),
+            "importance": importance,
+            "created_at": created_at,
+            "metadata": dict(metadata or {}),
+            "tier": tier,
+            "access_count": access_count,
+            "last_access_at": last_access_at,
+            "promoted_at": promoted_at,
+            "size_bytes": size_bytes,
+            "pinned": pinned,
+            "conversation": conversation,
+        }
+        checked({**given, "created_at": None})
+        made = read(record_form.line(given), tier)
+        if made is None:
+            raise BadInput("the id of a record cannot be empty")
+        return made
+
+    def to_json(self) -> bytes:
+        """The line of the record, without LF, byte for byte."""
+        return self.raw
+
     @property
     def content(self) -> str:
         """The text, whatever it is."""
@@ -86,7 +140,8 @@ class Record(NamedTuple):
     def importance(self) -> float:
         """0 to 1; 0.5 where none is given."""
         given = self.value.get("importance")
-        return float(given) if isinstance(given, int | float) and given > 0 else IMPORTANCE
+        # An integer may be beyond a double.
+        return float(min(given, 1e308)) if isinstance(given, int | float) and given > 0 else IMPORTANCE
 
     @property
     def pinned(self) -> bool:
@@ -163,70 +218,51 @@ def with_values(raw: bytes, changes: Mapping[str, Any]) -> bytes:
 
     What the line does not have yet comes at its end.
     """
-    text = raw.decode("latin-1")
-    spans = _spans(text)
-    parts: list[str] = []
-    at = 0
-    for key in sorted((key for key in changes if key in spans), key=lambda name: spans[name]):
-        start, end = spans[key]
-        parts += [text[at:start], _json(changes[key])]
-        at = end
-    close = text.rindex("}")
-    parts.append(text[at:close])
-    order = (*(key for key in KEYS if key in changes), *(key for key in changes if key not in KEYS))
-    missing = [key for key in order if key not in spans]
-    added = ",".join(f"{_json(key)}:{_json(changes[key])}" for key in missing)
-    if added:
-        parts += ["," if spans else "", added]
-    parts.append(text[close:])
-    return "".join(parts).encode("latin-1")
+    return with_texts(raw, {key: _json(value) for key, value in changes.items()})
+
+
+def with_texts(raw: bytes, texts: Mapping[str, str]) -> bytes:
+    """As `with_values`, each value given as JSON."""
+    return spliced(raw, {**{key: texts[key] for key in KEYS if key in texts}, **texts})
+
+
+def with_accesses(record: Record, count: int, last: str) -> Record:
+    """The record with `count` accesses more, the newest of them at `last` (RFC 3339); its `rev` stays."""
+    if not count:
+        return record
+    changes: dict[str, Any] = {"access_count": record.access_count + count}
+    known, newest = (times.microseconds(time) for time in (record.value.get("last_access_at"), last))
+    if newest is not None and (known is None or known < newest):
+        changes["last_access_at"] = last
+    changes["tier_access_count"] = record.tier_access_count + count
+    return record._replace(value={**record.value, **changes}, raw=with_values(record.raw, changes))
 
 
 def _json(value: Any) -> str:
-    # The line is handled as Latin-1, byte by byte.
-    return jsonl.message_bytes({"": value})[4:-1].decode("latin-1")
+    if type(value) is int:
+        return str(value)
+    if type(value) is str and value.isascii():
+        return jsonl.quote(value)
+    return jsonl.message_bytes({"": value})[4:-1].decode("utf-8")
 
 
-def _spans(text: str) -> dict[str, tuple[int, int]]:
-    """Where the values of the members of an object stand; of a key that comes twice the last one."""
-    from json import JSONDecoder
-    from json.decoder import scanstring  # type: ignore[attr-defined]
-
-    decode = JSONDecoder().raw_decode
-    spans: dict[str, tuple[int, int]] = {}
-    at = _skip(text, _skip(text, 0) + 1)
-    while text[at] != "}":
-        key, at = scanstring(text, at + 1)
-        start = _skip(text, _skip(text, at) + 1)
-        _, end = decode(text, start)
-        spans[key] = (start, end)
-        at = _skip(text, end)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
-    return spans
-
-
-def _skip(text: str, at: int) -> int:
-    while text[at] in " \t\r\n":
-        at += 1
-    return at
+_KINDS: dict[str, tuple[Any, str]] = {
+    "id": (str, "text"),
+    "content": (str, "text"),
+    "scope": (str, "text"),
+    "categories": (list, "a list of text"),
+    "importance": ((int, float), "a number from 0 to 1"),
+    "created_at": ((str, int, float), "a time"),
+    "metadata": (dict, "an object of text"),
+    "tier": (str, f"one of {', '.join(TIERS)}"),
+    "pinned": (bool, "true or false"),
+    "conversation": (str, "text"),
+}
 
 
 def checked(value: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a record from a caller. Raises BadInput for one of the wrong kind."""
-    kinds: dict[str, tuple[Any, str]] = {
-        "id": (str, "text"),
-        "content": (str, "text"),
-        "scope": (str, "text"),
-        "categories": (list, "a list of text"),
-        "importance": ((int, float), "a number from 0 to 1"),
-        "created_at": ((str, int, float), "a time"),
-        "metadata": (dict, "an object of text"),
-        "tier": (str, f"one of {', '.join(TIERS)}"),
-        "pinned": (bool, "true or false"),
-        "conversation": (str, "text"),
-    }
-    for key, (kind, said) in kinds.items():
+    for key, (kind, said) in _KINDS.items():
         given = value.get(key)
         if given is not None and (not isinstance(given, kind) or (kind is not bool and type(given) is bool)):
             raise BadInput(f"{key} must be {said}")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.core import record
-from memctl.core.record import KEYS, Record, checked, line, newer, read, with_values
+from memctl.core.record import KEYS, Record, checked, line, members, newer, read, with_texts, with_values
 from memctl.errors import BadInput
 
 LINE = (
@@ -61,6 +61,20 @@ def test_a_change_is_what_a_dictionary_would_become(value: dict[str, Any], chang
 def test_of_a_key_that_comes_twice_the_last_value_changes() -> None:
     """The value that parsers take is the one that is changed."""
     assert b'{"rev":1,"rev":9}' == with_values(b'{"rev":1,"rev":2}', {"rev": 9})
+
+
+def test_keys_are_compared_after_their_escapes() -> None:
+    """A key that is not ASCII, or is written with escapes, is changed in its place."""
+    raw = '{"é":1,"\\u00fc":2,"id":"ß"}'.encode()
+    assert '{"é":3,"\\u00fc":4,"id":"ß"}'.encode() == with_values(raw, {"é": 3, "ü": 4})
+
+
+def test_members_are_the_json_of_a_line() -> None:
+    """Each value comes as it stands in the line, digits and escapes untouched, and goes back the same."""
+    raw = b'{ "a" : 1e999 , "b":"\\u00e9" ,"c":[1, 2],"a":0.10}'
+    assert {"a": "0.10", "b": '"\\u00e9"', "c": "[1, 2]"} == members(raw)
+    assert raw == with_texts(raw, members(raw))
+    assert b'{"id":"x","zzz":1e999}' == with_texts(b'{"id":"x"}', {"zzz": "1e999"})
 
 
 @pytest.mark.parametrize(

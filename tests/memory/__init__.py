@@ -1,0 +1,1 @@
+"""The commands of the long-term memory, and the library behind them."""
