@@ -1,0 +1,117 @@
+"""Leftovers: files that killed processes had not finished; nobody holds them any more."""
+
+from __future__ import annotations
+
+import os
+from fcntl import LOCK_EX, LOCK_NB, flock
+from typing import TYPE_CHECKING, NamedTuple
+
+from memctl.core.tier import TIERS
+from memctl.errors import AccessDenied
+from memctl.store import directories, disk, files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memctl.store.layout import Layout
+
+#: Directories of caches, in which unfinished files lie beside finished ones; USER is any directory.
+_CACHES = ("conversations", "search", "vectors")
+
+
+class Leftover(NamedTuple):
+    """An unfinished file: its path and its size."""
+
+    path: str
+    bytes: int
+
+
+def found(layout: Layout) -> list[Leftover]:
+    """What killed processes left unfinished, in order; what a process at work has is not among it."""
+    return sorted(
+        Leftover(f"{path}/{name}", size)
+        for path, dir_fd in _directories(layout)
+        for name, size in _unheld(dir_fd)
+    )
+
+
+def sweep(layout: Layout) -> None:
+    """Remove all of it."""
+    for _, dir_fd in _directories(layout):
+        files.sweep(dir_fd)
+        for name in _old_caches(dir_fd):
+            try:
+                disk.unlink(name, dir_fd=dir_fd)
+            except OSError:
+                continue
+
+
+def _directories(layout: Layout) -> Iterator[tuple[str, int]]:
+    """Where unfinished files may lie: each directory's path and a descriptor, open while it is looked at."""
+    places = {layout.tmp(layout.log("x", "x")), *(layout.tmp(layout.tier(tier, "x")) for tier in TIERS)}
+    places.add((layout.root, (".memctl", "tmp")))
+    for kind in _CACHES:
+        parts: tuple[str, ...] = (".memctl", "cache", kind)
+        places.add((layout.root, parts))
+        places |= {(layout.root, (*parts, name)) for name in _names(layout.root, parts)}
+    for base, parts in sorted(places):
+        try:
+            dir_fd = directories.open_at(base, parts)
+        except (OSError, AccessDenied):
+            continue
+        try:
+            yield "/".join((base, *parts)), dir_fd
+        finally:
+            os.close(dir_fd)
+
+
+def _names(base: str, parts: tuple[str, ...]) -> list[str]:
+    try:
+        return directories.listed(base, parts)
+    except (OSError, AccessDenied):
+        return []
+
+
+def _unheld(dir_fd: int) -> Iterator[tuple[str, int]]:
+    """The unfinished files of a directory that nobody holds, with their sizes."""
+    for name in os.listdir(dir_fd):
+        if not name.startswith(f"{files.TMP_START}-"):
+            continue
+        try:
+            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
+        except OSError:
+            continue
+        try:
+            flock(fd, LOCK_EX | LOCK_NB)
+            yield name, os.fstat(fd).st_size
+        except OSError:
+            continue
+        finally:
+            os.close(fd)
+    for name in _old_caches(dir_fd):
+        try:
+            yield name, os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_size
+        except OSError:
+            continue
+
+
+def _old_caches(dir_fd: int) -> list[str]:
+    """The unfinished caches (`.PROCESS-…`) of processes that are no more."""
+    return [
+        name
+        for name in os.listdir(dir_fd)
+        if name.startswith(".")
+        and (process := name[1:].partition("-")[0]).isdecimal()
+        and process.isascii()
+        and not _lives(int(process))
+    ]
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
