@@ -134,9 +134,11 @@ SETTINGS: tuple[Setting, ...] = (
         "the least cosine that counts as found, -1 to 1",
         bounds=(-1, 1),
     ),
+    Setting("retrieval.timeout", "duration", 60, "how long an embedder command may take for 256 texts"),
     Setting("cold_summary.enabled", "switch", 0, "whether large records that enter cold get a summary"),
     Setting("cold_summary.min_bytes", "int", 4096, "bytes from which a record gets one"),
     Setting("cold_summary.max_chars", "int", 512, "characters of a summary"),
+    Setting("cold_summary.timeout", "duration", 60, "time limit of a command that writes one"),
     Setting("cold_summary.summarizer", "text", "", "what writes it: empty for the beginning, or cmd:COMMAND"),
 )
 

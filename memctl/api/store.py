@@ -1,12 +1,13 @@
-"""Store: the conversations below a directory."""
+"""Store: the conversations and memories below a directory."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memctl.api.conversation import Conversation
 from memctl.api.family import of_our_family
+from memctl.api.keeping import Keeping
 from memctl.core.names import Reference
 from memctl.core.tier import TIERS
 from memctl.ops.setup import Setup
@@ -14,21 +15,25 @@ from memctl.settings import Settings
 from memctl.store.layout import Layout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from datetime import datetime
 
     from memctl.api.memory import Memory
+    from memctl.core.observing import MigrationObserver
+    from memctl.ops.events import Events
     from memctl.ops.inspect import Inspection
     from memctl.ops.listing import Listing
-    from memctl.ops.quarantine import Restored
     from memctl.ops.rebuild import Rebuilt
+    from memctl.ops.reconcile import MigrationReport
     from memctl.ops.repaired import Repairs
-    from memctl.store.trash import Trashed
+    from memctl.ops.searched import Search
+    from memctl.ops.stats import Stats
 
     Progress = Callable[[int, int], None]
 
 
-class Store:
-    """A store of conversations below the directory `root`; nothing is opened or made before it is needed.
+class Store(Keeping):
+    """Conversations and memories below the directory `root`; nothing is opened or made before it is needed.
 
     `settings` are values by name (`memctl.settings.SETTINGS`); `now_us` replaces the clock.
     """
@@ -94,13 +99,33 @@ class Store:
         return listing(self.setup, user)
 
     @of_our_family
+    def search(
+        self,
+        target: str,
+        query: str,
+        *,
+        limit: int = 5,
+        role: str | None = None,
+        context: int = 0,
+        progress: Progress | None = None,
+    ) -> Search:
+        """The messages that match a query best, in all conversations of a user, in one, or in a file.
+
+        `target` is an argument as it is typed; an unknown user has no messages. `context` neighbours of each
+        come with it on either side. Raises NotFound, BadConfig, Unavailable.
+        """
+        from memctl.ops.search import search
+
+        return search(self.setup, target, query, limit=limit, role=role, context=context, progress=progress)
+
+    @of_our_family
     def rebuild_index(
         self,
         *targets: str,
         check: bool = False,
         progress: Progress | None = None,
     ) -> Rebuilt:
-        """Make the caches of conversations anew, or with `check` only compare them; without targets, of all.
+        """Make caches and search indexes anew, or with `check` only compare them; without targets, all.
 
         A target is a user or a conversation as it is typed. Raises NotFound for one that is not there.
         """
@@ -194,53 +219,70 @@ class Store:
         write_page(path, text)
 
     @of_our_family
-    def trash(self) -> list[Trashed]:
-        """Deleted conversations, the newest first."""
-        from memctl.store import trash
+    def reconcile(
+        self,
+        *users: str,
+        everybody: bool = False,
+        dry_run: bool = False,
+        skip_locked: bool = False,
+        jobs: int = 1,
+        observers: Sequence[MigrationObserver | None] = (),
+        progress: Progress | None = None,
+    ) -> MigrationReport:
+        """Reconcile the memory of these users, or of `everybody`; durable on return.
 
-        return trash.items(self.setup.layout)
-
-    @of_our_family
-    def restore(self, user: str, id: str) -> Trashed:
-        """Put the newest deleted conversation of this name back; AlreadyExists, NotFound."""
-        from memctl.ops.trash import restore
-
-        return restore(self.setup, self.setup.identity(user, id))
-
-    @of_our_family
-    def quarantine(self, path: str | None = None) -> list[dict[str, Any]]:
-        """The notes of what was set aside, or of a FILE.quarantine, oldest first, without their `pieces`.
-
-        Raises NotFound, UsageError, BadInput for such a file.
+        The trouble of one of several users does not stop the next, and is in the report; that of a single one
+        is raised. With `skip_locked`, users whose records another process changes are skipped. `jobs`
+        processes share the users, forked from this one. Raises BadConfig, UsageError, and NotFound for an
+        unknown user, with nothing done.
         """
-        from memctl.ops import quarantine
+        from memctl.errors import UsageError
+        from memctl.ops import reconcile
 
-        return quarantine.listed(self.setup, path)
+        if everybody == bool(users):
+            raise UsageError("users are expected, or everybody")
+        for user in users:
+            self.setup.checked(user, "user")
+        chosen = reconcile.users(self.setup, users, everybody=everybody)
+        return reconcile.reconcile(
+            self.setup,
+            chosen,
+            dry_run=dry_run,
+            skip_locked=skip_locked,
+            jobs=jobs,
+            observers=observers,
+            raises=not everybody and len(chosen) == 1,
+            progress=progress,
+        )
 
     @of_our_family
-    def quarantined(self, id: str | None, path: str | None = None) -> bytes:
-        """The bytes of an item in quarantine, or of a repair (the newest for None) in a FILE.quarantine.
+    def events(
+        self,
+        user: str | None = None,
+        *,
+        types: Collection[str] = (),
+        since: datetime | str | float | None = None,
+    ) -> Events:
+        """What happened, of a user or of all, oldest first. Raises UsageError for an unknown type."""
+        from memctl.core import times
+        from memctl.ops.events import events
 
-        Raises NotFound, UsageError, BadInput.
+        return events(self.setup, user, types=types, since_us=times.given("since", since))
+
+    @of_our_family
+    def stats(
+        self,
+        user: str | None = None,
+        *,
+        metrics: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> Stats:
+        """How much the memory of a user, or of each user, holds. Raises NotFound.
+
+        With `metrics` the numbers, and the moves of the events, are also written to that file for Prometheus,
+        whole at every moment; `labels` are put on each. Raises UsageError, AlreadyExists for another file.
         """
-        from memctl.ops import quarantine
+        from memctl.ops.stats import stats
 
-        return quarantine.shown(self.setup, id, path)[1]
-
-    @of_our_family
-    def quarantine_note(self, id: str | None, path: str | None = None) -> dict[str, Any]:
-        """The whole note of an item, as `quarantined` finds it: with where each piece was."""
-        from memctl.ops import quarantine
-
-        return quarantine.shown(self.setup, id, path)[0]
-
-    @of_our_family
-    def quarantine_restore(self, id: str | None, path: str | None = None) -> Restored:
-        """Put an item back, or undo a repair (the newest for None) in a FILE.quarantine; durable on return.
-
-        The log is as it was before, with what was appended since behind it. Raises NotFound, AlreadyExists,
-        BadInput if it was changed since; then nothing is changed.
-        """
-        from memctl.ops import quarantine
-
-        return quarantine.restore(self.setup, id, path)
+        return stats(self.setup, user, metrics=metrics, labels=labels, progress=progress)

@@ -10,6 +10,7 @@ from memctl.errors import UsageError
 
 if TYPE_CHECKING:
     from memctl.cli.invocation import Invocation
+    from memctl.ops.rebuild import Rebuilt
 
 KEYS = ("users", "conversations", "messages", "records", "added", "removed", "differences", "failed")
 
@@ -25,9 +26,9 @@ def command(
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit 0 also if they differ.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Make the caches of conversations anew from their files, which alone hold what counts.
+    """Make caches and search indexes anew from the files, which alone hold what counts.
 
-    Exit 1 with --check if they differ, and if a conversation could not be looked at.
+    Exit 1 with --check if they differ, and if a conversation or a user's records could not be looked at.
     """
     invocation: Invocation = ctx.obj
     out = invocation.out
@@ -38,17 +39,21 @@ def command(
     for failed in done.failed:
         out.talk(f"{failed.conversation}: {failed.message}")
     if as_json:
-        # Long-term records have no caches yet; scripts find the key already.
         report = {**done._asdict(), "failed": [failed._asdict() for failed in done.failed]}
-        out.json({key: report.get(key, 0) for key in KEYS})
+        out.json({key: report[key] for key in KEYS})
     elif check:
         differing = counted(done.differences, "cache")
         verb = "differs" if done.differences == 1 else "differ"
-        out.report(f"{counted(done.conversations, 'conversation')}, {differing} {verb}\n")
+        out.report(f"{_held(done)}, {differing} {verb}\n")
     else:
         out.report(
-            f"{counted(done.conversations, 'conversation')}, {counted(done.messages, 'message')}: "
+            f"{_held(done)}, {counted(done.messages, 'message')}: "
             f"{counted(done.added, 'cache')} made, {done.removed} removed\n"
         )
     if ((check and done.differences) or done.failed) and not exit_zero:
         raise Answer(1)
+
+
+def _held(done: "Rebuilt") -> str:
+    said = counted(done.conversations, "conversation")
+    return f"{said}, {counted(done.records, 'record')}" if done.records else said

@@ -7,6 +7,8 @@ never renamed.
 
 from __future__ import annotations
 
+from memctl.cli import memory_shapes
+
 SHAPES: dict[str, tuple[tuple[str, str, str], ...]] = {
     "append --json": (
         ("conversation", "text", "the conversation, as a reference"),
@@ -61,6 +63,34 @@ SHAPES: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("left_out[].code", "text", "why"),
         ("summary_shortened", "true or false", "whether the summary was cut to fit"),
         ("counter", "text", "how tokens were counted"),
+    ),
+    "remember --json": (
+        ("user", "text", ""),
+        ("remembered", "number", "new records"),
+        ("updated", "number", "records that were there and are others now"),
+        ("unchanged", "number", "records that were there as they were given; not stored again"),
+        ("ids", "list of text", "the id of each record that came in, in order"),
+        ("skipped", "object", "what was left out of the input, by reason"),
+        ("skipped.stored", "number", "with --from: messages that were remembered before"),
+        ("skipped.copy", "number", "with --from: messages with the id, role and text of another one"),
+        ("skipped.archived", "number", "with --from: messages whose record was archived"),
+        ("skipped.forgotten", "number", "messages and lines whose id was forgotten; --again stores them"),
+        ("skipped.summary", "number", "with --from"),
+        ("skipped.ephemeral", "number", "with --from"),
+        ("skipped.empty", "number", "with --from: messages without text"),
+        ("forgotten", "list of text", "the ids that were left out as forgotten"),
+        ("damaged", "list", "with --from: lines that hold no message"),
+        ("damaged[].conversation", "text", "as a reference"),
+        ("damaged[].line", "number", "line of the file, from 1"),
+        ("damaged[].code", "text", "memctl help codes"),
+        ("mended", "list", "with --from: lines that were read as repair would write them; keys as damaged"),
+    ),
+    "records -f jsonl": (("(a record)", "object", "the stored line, waiting accesses added"),),
+    "pin --json": (
+        ("user", "text", ""),
+        ("pinned", "true or false", "false: unpin"),
+        ("changed", "list of text", "the ids that were not so before"),
+        ("unchanged", "list of text", "the ids that were"),
     ),
     "list -f jsonl": (
         ("user", "text", ""),
@@ -119,7 +149,9 @@ SHAPES: dict[str, tuple[tuple[str, str, str], ...]] = {
     "quarantine list --json": (
         ("user", "text", ""),
         ("id", "text", "what quarantine show takes"),
-        ("conversation", "text", "the conversation, as a reference"),
+        ("conversation", "text", "the conversation, as a reference; not of records"),
+        ("records", "text", "of records only: hot, warm, cold, archive or forgotten"),
+        ("file", "text", "of records only: where they are, as FOLDER/FILE"),
         ("reason", "text", "torn-tail, nul-bytes, dropped, repaired, or stray-activities (without a place)"),
         ("line", "number", "where it was, from 1"),
         ("offset", "number", "where it was, in bytes"),
@@ -140,7 +172,7 @@ SHAPES: dict[str, tuple[tuple[str, str, str], ...]] = {
     "quarantine restore --json": (
         ("id", "text", "the item that was put back; it is no longer in quarantine"),
         ("conversation", "text or null", "the conversation, as a reference; null outside a store"),
-        ("file", "text or null", "the file outside a store"),
+        ("file", "text or null", "the file outside a store, or of records"),
         ("restored", "true or false", "false if a killed process had put it back already"),
         ("restored_bytes", "number", "bytes that were put back"),
         ("removed_bytes", "number", "bytes that a repair or drop had put in, taken out again"),
@@ -152,8 +184,10 @@ SHAPES: dict[str, tuple[tuple[str, str, str], ...]] = {
     "inspect --json": (
         ("targets", "list", "one for each file; activities only where something is wrong with them"),
         ("targets[].target", "text", "the conversation, as a reference, or the path"),
-        ("targets[].format", "text or null", "memctl or activities; null where neither was recognised"),
+        ("targets[].format", "text or null", "memctl, records, forgotten or activities; null: none of them"),
         ("targets[].messages", "number", "messages that can be read, those on damaged lines too"),
+        ("targets[].records", "number", "in a file of records: their ids, each once"),
+        ("targets[].older_versions", "number", "lines of records beyond the one that counts in the file"),
         ("targets[].bytes", "number", "size of the file"),
         ("targets[].tokens", "number or null", "null unless counted before, or with --tokens"),
         ("targets[].roles", "object", "role -> messages"),
@@ -178,6 +212,7 @@ SHAPES: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("failed[].target", "text", ""),
         ("failed[].code", "text", "as of errors: memctl help exit-codes"),
         ("failed[].message", "text", ""),
+        ("failed[].hint", "text", ""),
         ("probe", "true", "only with --probe: the store can be written to"),
     ),
     "repair --json": (
@@ -201,6 +236,7 @@ SHAPES: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("targets[].backup", "text or null", "outside a store: where the file that is replaced is kept"),
         ("targets[].unlisted", "object", "code -> problems beyond the 50,000 that are listed of a code"),
         ("targets[].messages", "number", "messages in the repaired file"),
+        ("targets[].records", "number", "records in it, if it is a file of records: their ids, each once"),
         ("fixed", "number", "problems mended, in all targets"),
         ("left", "number", "problems that remain"),
         ("failed", "list", "what could not be repaired"),
@@ -213,15 +249,16 @@ SHAPES: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("users", "number", ""),
         ("conversations", "number", ""),
         ("messages", "number", ""),
-        ("records", "number", "long-term records; 0 in this version"),
-        ("added", "number", "caches that were missing or wrong"),
+        ("records", "number", "long-term records of the users"),
+        ("added", "number", "caches and search indexes that were missing or wrong"),
         ("removed", "number", "caches that belonged to nothing"),
         ("differences", "number", "caches found wrong, or belonging to nothing"),
-        ("failed", "list", "conversations that could not be looked at"),
-        ("failed[].conversation", "text", ""),
+        ("failed", "list", "conversations and users that could not be looked at"),
+        ("failed[].conversation", "text", "as a reference; of records the user"),
         ("failed[].code", "text", "that of the error"),
         ("failed[].message", "text", ""),
     ),
+    **memory_shapes.SHAPES,
     "config --json": (
         ("root", "text", "the store, as an absolute path"),
         ("settings", "list", "every setting"),

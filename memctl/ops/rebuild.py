@@ -1,4 +1,4 @@
-"""rebuild-index: make the caches of conversations anew from the files, or only compare them."""
+"""rebuild-index: make the caches and search indexes anew from the files, or only compare them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core import names
+from memctl.core.names import Reference
 from memctl.errors import CannotCreate, Changing, MemctlError, NotFound, UsageError, of_system
+from memctl.ops import rebuild_search
 from memctl.ops.listing import conversations
+from memctl.ops.recalling import LEXICAL
 from memctl.ops.source import open_source
-from memctl.store import caches, whole
+from memctl.store import caches, tiers, whole
 from memctl.store.entries import ENTRY_BYTES, HEADER_BYTES, Damaged
 from memctl.store.sidecar import Index, is_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from memctl.core.names import Reference
     from memctl.ops.setup import Setup
     from memctl.ops.source import Source
 
@@ -24,7 +26,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 class Failed(NamedTuple):
-    """A conversation that could not be looked at."""
+    """A conversation, or the records of a user, that could not be looked at."""
 
     conversation: str
     code: str
@@ -41,6 +43,7 @@ class Rebuilt(NamedTuple):
     users: int
     conversations: int
     messages: int
+    records: int
     added: int
     removed: int
     differences: int
@@ -56,13 +59,18 @@ def rebuild(
 ) -> Rebuilt:
     """Make the index of each conversation anew from its log, and put it in the place of one that differs.
 
-    The arguments are users and conversations as they are typed; without any, all. Token totals of an index
-    that is right stay; those of a wrong one are counted anew when they are needed. Of many conversations,
-    one that cannot be opened does not stop the next. Raises NotFound for an argument that names nothing.
+    The arguments are users and conversations as they are typed; without any, all. The search indexes of
+    users are compared, and made where they are missing or wrong; those that are named by a conversation
+    alone keep theirs. With semantic retrieval the vectors of users are made anew. Token totals of an index
+    that is right stay; those of a wrong one are counted anew when they are needed. Of many, one that cannot
+    be opened does not stop the next. Raises NotFound for an
+    argument that names nothing.
     """
     references = [_reference(setup, argument) for argument in arguments]
+    owners = _owners(setup, references)
     chosen = _chosen(setup, references)
-    messages = wrong = missing = 0
+    messages = records = wrong = missing = 0
+    steps = len(chosen) + len(owners)
     failed: list[Failed] = []
     for done, reference in enumerate(chosen):
         try:
@@ -77,7 +85,23 @@ def rebuild(
             wrong += state == "wrong"
             missing += state == "missing"
         if progress is not None:
-            progress(done + 1, len(chosen))
+            progress(done + 1, steps)
+    for done, user in enumerate(owners, len(chosen)):
+        try:
+            records += len(tiers.read(setup.layout, user).records)
+            states = list(rebuild_search.compared(setup, user, check=check))
+            if not check and setup.settings["retrieval.mode"] != LEXICAL:
+                from memctl.ops.retrieval import rebuild as make_vectors
+
+                make_vectors(setup, user)
+        except (MemctlError, OSError) as error:
+            known = error if isinstance(error, MemctlError) else of_system(error)
+            failed.append(Failed(Reference(user).written(), known.code, str(known)))
+        else:
+            wrong += states.count("wrong")
+            missing += states.count("missing")
+        if progress is not None:
+            progress(done + 1, steps)
     users: set[str | None] = {reference.user for reference in references}
     strays = [
         path
@@ -88,9 +112,10 @@ def rebuild(
         for path in strays:
             caches.drop(path)
     return Rebuilt(
-        users=len({row.user for row in chosen}),
+        users=len({*owners, *(row.user for row in chosen)}),
         conversations=len(chosen),
         messages=messages,
+        records=records,
         added=0 if check else wrong + missing,
         removed=0 if check else len(strays),
         differences=wrong + len(strays),
@@ -104,6 +129,14 @@ def _reference(setup: Setup, argument: str) -> Reference:
     return setup.reference(argument, conversation=None)
 
 
+def _owners(setup: Setup, references: Sequence[Reference]) -> list[str]:
+    """The users that are named as such; without any reference all that have a conversation or a record."""
+    named = [reference.user for reference in references if reference.conversation is None]
+    if not references:
+        named = sorted({*tiers.users(setup.layout), *(found.user for found in conversations(setup))})
+    return list(dict.fromkeys(named))
+
+
 def _chosen(setup: Setup, references: Sequence[Reference]) -> list[Reference]:
     """The conversations that are named, each once; without any reference all."""
     if not references:
@@ -115,7 +148,7 @@ def _chosen(setup: Setup, references: Sequence[Reference]) -> list[Reference]:
             if reference not in found:
                 raise setup.missing(reference)
             found = [reference]
-        elif not found:
+        elif not found and reference.user not in tiers.users(setup.layout):
             raise NotFound(f"no user {reference.written()} in {setup.layout.root}", hint="memctl list")
         chosen.update(dict.fromkeys(found))
     return list(chosen)

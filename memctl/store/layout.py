@@ -120,6 +120,11 @@ class Layout(NamedTuple):
         """The search index over a user's `records` or `messages`."""
         return Place(self.root, (".memctl", "cache", "search"), f"{names.encode(user)}.{kind}.db")
 
+    def vectors(self, user: str, embedder: str) -> Place:
+        """The vectors that an embedder made of a user's texts; `embedder` is a file name."""
+        parts = (".memctl", "cache", "vectors", names.encode(user))
+        return Place(self.root, parts, f"{embedder}.vec")
+
     def lock(self, user: str, conversation: str) -> Place:
         """The lock file of the conversation's log."""
         parts = (".memctl", "locks", "conversations", names.encode(user))

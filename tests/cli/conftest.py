@@ -32,7 +32,9 @@ Holder = Callable[[str], "subprocess.Popen[bytes]"]
 
 @pytest.fixture(scope="session")
 def sample_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store: alice/trip with a call and its result, alice/gone in the trash, a torn tail in quarantine."""
+    """A store: alice/trip with a call and its result, alice/gone in the trash, a torn tail in quarantine,
+    the record `seat` in alice's memory.
+    """
     root = tmp_path_factory.mktemp("sample") / "store"
     store = Store(root, now_us=NOW_US, settings={"heal.settle_ms": 0})
     store.conversation("alice", "trip").append("Is there a train?", id="q1")
@@ -43,6 +45,7 @@ def sample_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with open(root / "conversations" / "alice" / "torn.jsonl", "ab") as file:
         file.write(b'{"role":"user","con')
     store.conversation("alice", "torn").append("two")
+    store.memory("alice").remember("She prefers the window seat", id="seat")
     return root
 
 

@@ -16,6 +16,12 @@ from tests.conftest import Memctl
 #: Title of a shape -> the command line that prints it, on the store `filled`.
 REPORTS: dict[str, tuple[str, ...]] = {
     "append --json": ("append", "alice/trip", "more", "--json"),
+    "remember --json": ("remember", "alice", "She likes tea", "--json"),
+    "pin --json": ("pin", "alice", "seat", "--json"),
+    "forget --json": ("forget", "alice", "seat", "--json"),
+    "reconcile --json": ("reconcile", "alice", "--explain", "--json"),
+    "purge --json": ("purge", "--json"),
+    "stats --json": ("stats", "--json"),
     "count --json": ("count", "alice/trip", "--json"),
     "activities --json": ("activities", "alice/trip", "--json"),
     "drop --json": ("drop", "alice/trip", "q1", "--json"),
@@ -33,6 +39,7 @@ LISTS = {
     "list -f jsonl": ("list", "--json"),
     "trash list --json": ("trash", "--json"),
     "quarantine list --json": ("quarantine", "--json"),
+    "search -f jsonl": ("search", "alice", "train", "--context", "1", "--json"),
 }
 #: Command lines that print messages or texts.
 OTHERS = [
@@ -42,6 +49,23 @@ OTHERS = [
     ("window", "alice/trip", "--json", "-b", "20", "--explain"),
     ("show", "alice/trip", "--json"),
     ("show", "alice/torn", "--json"),
+    ("remember", "alice", "--from", "trip", "--json"),
+    ("remember", "alice", "--from", "torn", "--json"),
+    ("records", "alice", "--json"),
+    ("records", "nobody", "--json"),
+    ("get", "alice", "seat", "--json"),
+    ("recall", "alice", "seat", "--explain", "--json"),
+    ("recall", "nobody", "--json"),
+    ("search", "alice/trip", "nothing like it", "--json"),
+    ("unpin", "alice", "seat", "--json"),
+    ("forget", "alice", "seat", "--yes", "--source", "--json"),
+    ("forget", "alice", "--query", "nothing like it", "--json"),
+    ("reconcile", "--all", "--json"),
+    ("reconcile", "alice", "--dry-run", "--json"),
+    ("purge", "--yes", "--json"),
+    ("stats", "alice", "--json"),
+    ("events", "--json"),
+    ("events", "nobody", "--json"),
     ("count", "alice/trip", "--window", "-b", "10", "--json"),
     ("drop", "alice/trip", "q1", "--yes", "--json"),
     ("delete", "alice/trip", "--yes", "--json"),
@@ -72,7 +96,15 @@ def test_every_command_and_shape_is_asked() -> None:
     """No command is without --json, and no shape without a test."""
     lines = [*REPORTS.values(), *LISTS.values(), *OTHERS]
     assert set(COMMANDS) == {line[0] for line in lines}
-    elsewhere = {"window --explain", "show -f jsonl", "errors (on standard error)"}
+    elsewhere = {
+        "window --explain",
+        "show -f jsonl",
+        "records -f jsonl",
+        "recall -f jsonl",
+        "recall --explain",
+        "events -f jsonl",
+        "errors (on standard error)",
+    }
     elsewhere |= {"quarantine show --json", "quarantine restore --json"}
     assert set(shapes.SHAPES) == {*REPORTS, *LISTS, *elsewhere}
 
@@ -91,7 +123,7 @@ def test_lists(memctl: Memctl, filled: Path, shape: str) -> None:
     """A list is one array of objects with the keys of the manual; an empty store gives an empty one."""
     done = memctl("--root", str(filled), *LISTS[shape])
     rows = json.loads(done.stdout)
-    optional = ("addressable", "path")
+    optional = ("addressable", "path", "records", "file")
     expected = tuple(key for key in shapes.keys(shape) if key not in optional)
     assert rows
     assert {expected} == {tuple(row) for row in rows}

@@ -32,11 +32,31 @@ LIGHT = {
 #: How to read the table: a command after the ones that prepare -> what it loads beside typer and LIGHT.
 READ = ("orjson",)
 LOCK = ("filelock",)
+RANK = (*READ, "sqlite3", "unicodedata")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "append u/c hello": LOCK,
     "append u/new hello --no-fsync --json": LOCK,
     "append u/c hello --id some-id": (*LOCK, *READ, "hashlib"),
     "append u/c --input {input}": (*LOCK, *READ),
+    "remember u hello": LOCK,
+    "remember u hello --json --meta k=v --pin": LOCK,
+    "remember u hello --id some-id": (*LOCK, *READ),
+    "remember u --input {input}": (*LOCK, *READ),
+    "remember u --from c": (*LOCK, *READ, "hashlib"),
+    "records u": READ,
+    "recall u --no-touch": RANK,
+    "recall u hello": RANK,
+    "recall u hello --ranker overlap -f json": (*READ, "unicodedata"),
+    "search u hello": RANK,
+    "get u some-id": READ,
+    "pin u some-id": (*LOCK, *READ, "json"),
+    "forget u some-id": READ,
+    "reconcile u": (*READ, *LOCK, "json"),
+    "reconcile --all --dry-run": READ,
+    "purge": READ,
+    "stats": (*READ, "hashlib"),
+    "stats u --json": (*READ, "hashlib"),
+    "events": READ,
     "window u/c": (),
     "window u/c -b 100": (),
     "window u/c -b 100 --counter bytes4": (),
@@ -118,6 +138,7 @@ def caller(tmp_path_factory: pytest.TempPathFactory) -> Caller:
         "window u/c -b 100 --counter bytes4",
         "count u/c",
         "count u/c --counter bytes4",
+        "remember u hello --id some-id",
     ):
         made.loaded(command)
     return made

@@ -8,8 +8,11 @@ PAGE = Path(__file__).with_name("DIFFERENCES.md")
 
 
 def listed() -> set[str]:
-    """The ids of the table; each has its reason."""
-    rows = [line.strip("|").split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines()[8:]]
+    """The ids of the tables; each has its reason."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    rows = [line.strip("|").split(" | ") for line in lines if line.startswith("|")]
+    rows = [row for row in rows if row[0].strip() not in ("id", "---")]
+    assert rows
     for row in rows:
         assert 4 == len(row) and all(cell.strip() for cell in row), row
     ids = [row[0].strip() for row in rows]
