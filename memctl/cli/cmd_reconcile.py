@@ -54,6 +54,8 @@ def command(
     _tell(out, done)
     if as_json:
         out.json(done.report(explain=explain))
+        for line in _failures(done):
+            out.talk(line)
     else:
         out.report(_page(done, dry_run=dry_run, explain=explain))
     if everybody:
@@ -83,8 +85,6 @@ def _tell(out: "Output", done: "MigrationReport") -> None:
             out.talk(f"and {len(lines) - _SAID_MAX} more of these; --json names all")
     for user in done.skipped:
         out.talk(f"{_name(user)}: skipped, another process changes these records")
-    for failed in done.failed:
-        out.talk(f"{_name(failed.user)}: {failed.error}")
 
 
 def _page(done: "MigrationReport", *, dry_run: bool, explain: bool) -> str:
@@ -94,6 +94,8 @@ def _page(done: "MigrationReport", *, dry_run: bool, explain: bool) -> str:
             kept = "the archive" if done.archived else "nowhere"
             lines.append(f"{_name(user)}: {move.id}: {move.source} to {move.target or kept} ({move.reason})")
     lines += [f"{_name(row.user)}: {id} is deleted" for row in done.passed for id in row.deleted]
+    # A report, not talk: with -q it is all that a mail has.
+    lines += _failures(done)
     evicted = f"{done.evicted:,} evicted"
     if done.evicted:
         evicted += f" ({done.archived:,} to the archive)"
@@ -103,6 +105,10 @@ def _page(done: "MigrationReport", *, dry_run: bool, explain: bool) -> str:
         f"{evicted}"
     )
     return "".join(f"{line}\n" for line in lines)
+
+
+def _failures(done: "MigrationReport") -> list[str]:
+    return [f"{_name(failed.user)}: failed: {failed.error}" for failed in done.failed]
 
 
 def _name(user: str) -> str:

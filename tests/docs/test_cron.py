@@ -20,16 +20,18 @@ _VARIABLE = re.compile(r"^([A-Z_]+)=(.+)$", re.MULTILINE)
 LINES = sorted(
     {
         line
-        for text in (CRONTAB, cmd_help.page("inspect"), cmd_help.page("repair"))
+        for text in (CRONTAB, *map(cmd_help.page, ("inspect", "repair", "reconcile")))
         for line in _LINE.findall(text)
     }
 )
-INSPECT, PROBE, STRICT, REPAIR = (
+INSPECT, PROBE, STRICT, REPAIR, RECONCILE = (
     "memctl -q inspect",
     "memctl -q inspect --strict --probe",
     "memctl -q inspect --strict",
     "memctl -q repair --apply",
+    "memctl -q reconcile --all --skip-locked",
 )
+UNITS = re.findall(r"^```ini\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.M)
 
 Cron = Callable[[str], tuple[int, bytes]]
 
@@ -86,7 +88,7 @@ def add(store: Path, sample: str, name: str) -> Path:
 
 def test_the_lines() -> None:
     """The pages have these lines for cron, and no other."""
-    assert sorted((INSPECT, PROBE, STRICT, REPAIR)) == LINES
+    assert sorted((INSPECT, PROBE, STRICT, REPAIR, RECONCILE)) == LINES
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -149,3 +151,49 @@ def test_a_store_that_cannot_be_written_to_is_a_mail(cron: Cron, store: Path, tm
     assert 77 == exit_code
     assert mail.startswith(b"memctl: ")
     assert b".memctl/tmp" in mail
+
+
+def test_a_reconcile_that_works_is_no_mail(cron: Cron, store: Path) -> None:
+    """Records move without a word; a user whose records are locked is left for the next time."""
+    memory = Store(store, now_us=1_000_000_000_000_000).memory("alice")
+    memory.remember("The bus leaves at 07:52.", id="bus")
+    assert (0, b"") == cron(RECONCILE)
+    assert "warm" == memory.get("bus").tier
+    memory.remember("The tram leaves at 08:10.", id="tram")
+    with Store(store).setup.records_lock("alice", "test"):
+        assert (0, b"") == cron(RECONCILE)
+    assert "hot" == memory.get("tram").tier
+
+
+def test_trouble_with_one_user_is_a_mail(cron: Cron, store: Path, tmp_path: Path) -> None:
+    """A user whose records cannot be moved is named, exit code 1; the others' are moved."""
+    for user in ("alice", "bob"):
+        Store(store, now_us=1_000_000_000_000_000).memory(user).remember("The bus leaves at 07:52.", id="bus")
+    hot = store / "tiers" / "hot" / "alice.jsonl"
+    hot.rename(tmp_path / "elsewhere")
+    hot.symlink_to(tmp_path / "elsewhere")
+    exit_code, mail = cron(RECONCILE)
+    assert 1 == exit_code
+    assert b"alice" in mail
+    assert b"bob" not in mail
+    assert "warm" == Store(store).memory("bob").get("bus").tier
+
+
+def test_the_units_of_systemd(cron: Cron, store: Path, tmp_path: Path) -> None:
+    """The service runs the line of the crontab, in its store; the timer is one; systemd takes both."""
+    service, timer = UNITS
+    (start,) = re.findall(r"^ExecStart=/opt/memctl/bin/(.+)$", service, re.MULTILINE)
+    assert RECONCILE == start
+    assert (0, b"") == cron(start)
+    assert "MEMCTL_ROOT=/srv/agents" in CRONTAB
+    assert "Environment=MEMCTL_ROOT=/srv/agents\n" in service
+    assert "OnCalendar=" in timer
+    assert "WantedBy=timers.target\n" in timer
+    if shutil.which("systemd-analyze") is None:
+        return
+    names = ("memctl-reconcile.service", "memctl-reconcile.timer")
+    (tmp_path / names[0]).write_text(service.replace("/opt/memctl/bin/memctl", "/bin/true"))
+    (tmp_path / names[1]).write_text(timer)
+    paths = [str(tmp_path / name) for name in names]
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *paths], capture_output=True, text=True)
+    assert [] == [line for line in (done.stdout + done.stderr).splitlines() if "memctl" in line]

@@ -35,6 +35,7 @@ def test_the_sessions(tmp_path: Path, environment: dict[str, str]) -> None:
     made = {path.name: sorted(below.name for below in path.iterdir()) for path in directory.iterdir()}
     assert {
         "five-minutes": ["calls.jsonl", "store"],
+        "memory": ["store"],
         "my-file-is-broken": ["sample_conversations", "talk.jsonl", "talk.jsonl.bak"],
     } == made
     broken = directory / "my-file-is-broken"
@@ -58,6 +59,26 @@ def test_a_broken_file_takes_six_lines() -> None:
         f"memctl quarantine show {kept}",
         f"memctl quarantine restore {kept}",
     ] == session[1:]
+
+
+def test_memory_takes_ten_lines() -> None:
+    """Ten lines remember, recall, search, pin, migrate, list and forget."""
+    (section,) = (part for part in sections(TEXT) if part.startswith("## Memory\n"))
+    session = [command for block in blocks(section) for command in commands(block)]
+    assert 10 == len(session)
+    words = [re.sub(r"^memctl (--now \S+ )?", "", command).split()[0] for command in session]
+    assert [
+        "export",
+        "append",
+        "remember",
+        "remember",
+        "recall",
+        "search",
+        "pin",
+        "reconcile",
+        "records",
+    ] == words[:9]
+    assert "forget" == words[9]
 
 
 def test_the_session_shows_what_matters() -> None:
@@ -132,21 +153,25 @@ def test_removing_the_caches_is_safe(memctl: Memctl, tmp_path: Path) -> None:
     assert first == answers()
 
 
-def test_the_library_example(tmp_path: Path, environment: dict[str, str]) -> None:
-    """The lines of Python run as they are written, on the store of the session, and are ten at most."""
-    (program,) = fenced("python")
-    assert 10 >= len([line for line in program.splitlines() if line.strip()])
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ("", 0) == (done.stderr, done.returncode)
-    expected = "user - Any seat by the window?\nuser - And a quiet one?\n19 tokens, 0 messages cut\n"
-    assert expected == done.stdout
+def test_the_library_examples(tmp_path: Path, environment: dict[str, str]) -> None:
+    """The lines of Python run as they are written, on one store, and are ten at most."""
+    said = []
+    for program in fenced("python"):
+        assert 10 >= len([line for line in program.splitlines() if line.strip()])
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ("", 0) == (done.stderr, done.returncode)
+        said.append(done.stdout)
+    assert [
+        "user - Any seat by the window?\nuser - And a quiet one?\n19 tokens, 0 messages cut\n",
+        "0.95 Travels with a folding bicycle.\n",
+    ] == said
 
 
 def test_links_lead_somewhere() -> None:
