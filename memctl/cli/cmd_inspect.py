@@ -32,7 +32,7 @@ def command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Say what is in conversation files and what is wrong with them, line by line. Nothing is changed.
+    """Say what is in conversations and records and what is wrong, line by line. Nothing is changed.
 
     Exit 1 if there is an error. `memctl help codes` explains the words for what can be wrong.
     """

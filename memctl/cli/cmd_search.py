@@ -62,9 +62,7 @@ def command(
     for name, lines in list(answer.damaged.items())[:_NAMED_MAX]:
         out.talk(f"{name}: left out: {counted(lines, 'damaged line')}; memctl inspect {name}")
     if len(answer.damaged) > _NAMED_MAX:
-        out.talk(
-            f"{len(answer.damaged) - _NAMED_MAX:,} more conversations have damaged lines; memctl inspect"
-        )
+        out.talk(f"{len(answer.damaged) - _NAMED_MAX:,} more conversations are damaged; memctl inspect")
     if answer.copies:
         said = f"{answer.copies:,} copies" if answer.copies > 1 else "1 copy"
         out.talk(f"left out: {said} of messages in the answer")

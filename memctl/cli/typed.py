@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memctl.errors import BadInput, UsageError
+from memctl.errors import BadInput, BadReference, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,4 +41,9 @@ def conversation_name(text: str | None) -> str | None:
     """The conversation of `--conversation C`, `%XX` decoded."""
     from memctl.core.names import reference_part
 
+    if text is not None and "/" in text:
+        raise BadReference(
+            f"--conversation takes the name of a conversation alone, not {text!r}",
+            hint="leave the user out; a / inside a name is written %2F",
+        )
     return None if text is None else reference_part(text, "conversation")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from memctl.core.diagnosis import Diagnosis
 from memctl.core.faults import look, sound
-from memctl.core.findings import Findings
 from memctl.core.lines import MESSAGE, Kind, Piece
 from memctl.core.others import Others
 from memctl.core.planning import Plan, plain_spot
@@ -76,7 +76,7 @@ class LineExamination:
         self.last_summary: int | None = None
         self.open_calls = 0
         self.others = Others(self.kind.key)
-        self.findings = Findings()
+        self.diagnosis = Diagnosis()
         #: Where the line of each message begins, and which of several pieces it is, if not the first.
         self.starts = array("Q")
         self.piece_of: dict[int, int] = {}
@@ -116,11 +116,11 @@ class LineExamination:
                 if code == shown == "bad-number":
                     # One problem a line and code; the milder one is left when the graver one is mended.
                     if mends and (code, severity) in planned.standing:
-                        self.findings.add_remaining(problem)
+                        self.diagnosis.add_remaining(problem)
                     continue
                 shown = code
                 mends = (code, severity) not in planned.standing
-                self.findings.add(problem, mends=mends, leaves=planned.leaves)
+                self.diagnosis.add(problem, mends=mends, leaves=planned.leaves)
             if len(looked.pieces) == 1 and looked.pieces[0].message is None:
                 self.others.add(looked.pieces[0].code, data)
             if self._fresh:
@@ -142,7 +142,7 @@ class LineExamination:
 
     def _blank_lines(self, offset: int, size_bytes: int, data: bytes) -> None:
         mends = "blank-line" in self.wanted
-        self.findings.add_blank_lines(self.lines, offset, data, mends=mends)
+        self.diagnosis.add_blank_lines(self.lines, offset, data, mends=mends)
         if mends:
             self.plan.edits.add(offset, size_bytes, b"", self.lines, "blank-line")
         self.lines += data.count(b"\n")
@@ -156,4 +156,4 @@ class LineExamination:
     def _note(
         self, code: str, severity: str, line: int, offset: int, length: int, detail: str, mends: bool
     ) -> None:
-        self.findings.add(Problem(code, severity, line, offset, length, detail), mends=mends)
+        self.diagnosis.add(Problem(code, severity, line, offset, length, detail), mends=mends)

@@ -163,23 +163,23 @@ def _lines(
         examined = Examined(fd, end, known.examination(), progress)
         found = examined.examination
         foreign = is_foreign(row, found, form)
-        findings = found.findings
+        diagnosis = found.diagnosis
         problems = list(row.problems)
         index = source.cache_path("index")
         agrees = None if index is None else Index.agrees(fd, index)
         if agrees is False and row.place is not None:
             # Of a file outside the store it is nobody's concern: readers find out by themselves.
             problems.append(problem("stale-cache"))
-        problems += [row.problem for row in findings.found]
+        problems += [row.problem for row in diagnosis.found]
         counted = None
         if known == formats.CONVERSATION and (tokens or agrees):
             counted = token_counts.of_log(
                 source, str(setup.settings["window.counter"]), known_only=not tokens
             )
         counts = dict.fromkeys((ERROR, WARNING, "info"), 0)
-        for file_problem in problems[: len(problems) - len(findings.found)]:
+        for file_problem in problems[: len(problems) - len(diagnosis.found)]:
             counts[file_problem.severity] += 1
-        for (_, severity, _), number in findings.counts.items():
+        for (_, severity, _), number in diagnosis.counts.items():
             counts[severity] += number
         return Inspected(
             target=row.name,
@@ -194,13 +194,13 @@ def _lines(
             last_summary=found.last_summary,
             open_calls=found.open_calls,
             problems=problems,
-            unlisted=findings.unlisted(),
+            unlisted=diagnosis.unlisted(),
             lines=found.lines,
             counts=counts,
             actions=[
-                *(ACTIONS.get(found.code, "") for found in problems[: len(problems) - len(findings.found)]),
+                *(ACTIONS.get(found.code, "") for found in problems[: len(problems) - len(diagnosis.found)]),
                 # What is none of ours is not repaired.
-                *("" if foreign else row.action for row in findings.found),
+                *("" if foreign else row.action for row in diagnosis.found),
             ],
             excerpts=around(fd, end, problems) if excerpts else {},
         ), settled

@@ -7,6 +7,7 @@ the tier's own file is replaced. The higher `rev` tells which of two lines is th
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core import cold_summary, migration
@@ -20,7 +21,7 @@ from memctl.ops.setup import rfc3339
 from memctl.store import archive, intent, journal, revision, survey, tiers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from memctl.core.record import Record
     from memctl.core.tiering import Policy, State
@@ -60,16 +61,35 @@ class Look(NamedTuple):
 def look(setup: Setup, user: str, rules: Rules) -> Look:
     """The pass over a user's records at the present of `setup`. Nothing is changed. Raises Changing."""
     found = survey.survey(setup.layout, user)
-    seen = found.seen
-    pending = journal.pending(setup.layout, user, {id: row.rev for id, row in seen.items()})
-    states: dict[str, State] = {id: row.state for id, row in seen.items()}
-    for id, accesses in pending.accesses.items():
-        states[id] = _accessed(states[id], accesses)
-    moves = migration.plan(states.values(), rules.policy, setup.time_us(), rules.single)
+    pending = journal.pending(setup.layout, user, _Revs(found.seen))
+    states = (_accessed(row.state, pending.accesses) for row in found.seen.values())
+    if not pending.accesses:
+        states = (row.state for row in found.seen.values())
+    moves = migration.plan(states, rules.policy, setup.time_us(), rules.single)
     return Look(found, pending, moves)
 
 
-def _accessed(state: State, accesses: journal.Accesses) -> State:
+class _Revs(Mapping[str, int]):
+    """The revs of the records that were seen; few of many are asked for."""
+
+    def __init__(self, seen: dict[str, Seen]) -> None:
+        self._seen = seen
+
+    def __getitem__(self, id: str) -> int:
+        return self._seen[id].rev
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._seen)
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+
+def _accessed(state: State, all_accesses: Mapping[str, journal.Accesses]) -> State:
+    """The state of a record with its accesses."""
+    accesses = all_accesses.get(state.id)
+    if accesses is None:
+        return state
     known, newest = moment_us(state.last_access_at), moment_us(accesses.last)
     last = accesses.last if newest is not None and (known is None or known < newest) else state.last_access_at
     return state._replace(accesses=state.accesses + accesses.count, last_access_at=last)

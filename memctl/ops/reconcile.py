@@ -13,6 +13,7 @@ from memctl.core.tiering import Policy
 from memctl.errors import BadInput, Changing, LockTimeout, MemctlError, NotFound, of_system
 from memctl.ops import migrating
 from memctl.ops.cold_summaries import Summaries, Summarizer
+from memctl.ops.refreshing import refresh
 from memctl.ops.setup import rfc3339
 from memctl.store import archive, directories, events, settling, tiers
 
@@ -269,20 +270,29 @@ def _uncollected() -> Iterator[None]:
 
 def _pass(task: Task, user: str, summarizer: Summarizer) -> Passed:
     setup, rules = task.setup, task.rules
-    look = migrating.look(setup, user, rules)
-    if task.dry_run or look.is_settled:
-        return _passed(user, look, rules, summarizer.summaries(setup, user, look))
-    # A command that summarizes takes its time: nobody waits for it.
-    summaries = summarizer.summaries(setup, user, look)
+    look = None
+    try:
+        look = migrating.look(setup, user, rules)
+        # A command that summarizes takes its time: nobody waits for it.
+        summaries = summarizer.summaries(setup, user, look)
+        if task.dry_run or look.is_settled:
+            return _passed(user, look, rules, summaries)
+    except Changing:
+        # Under the lock the files stand still.
+        if task.dry_run:
+            raise
     setup.ensure_store()
     with setup.records_lock(user, "reconcile"):
         layout, timeout_s = setup.layout, float(setup.settings["lock.timeout_s"])
-        if settling.settle(layout, user, timeout_s, fsync=setup.fsync()) or not look.is_same(setup, user):
+        left = settling.settle(layout, user, timeout_s, fsync=setup.fsync())
+        if look is None or left or not look.is_same(setup, user):
             look = migrating.look(setup, user, rules)
             summaries = summarizer.summaries(setup, user, look)
         if not look.is_settled:
             migrating.carry_out(setup, user, look, rules, summaries.texts)
             events.record_many(layout, user, map(_event, look.moves), rfc3339(setup.time_us()), setup.run_id)
+    if look.moves or look.pending.accesses:
+        refresh(setup, user)
     return _passed(user, look, rules, summaries)
 
 

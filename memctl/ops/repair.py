@@ -160,20 +160,20 @@ def _repaired(
     late: int,
 ) -> Repaired:
     found = examined.examination
-    findings = found.findings
+    diagnosis = found.diagnosis
     edits = examined.edits
     fixed, left = _of_file(problems, request)
-    severities = findings.severities_left | {row["severity"] for row in left}
-    for row_found, action in (*findings.found, *findings.remaining):
+    severities = diagnosis.severities_left | {row["severity"] for row in left}
+    for row_found, action in (*diagnosis.found, *diagnosis.remaining):
         if action:
             fixed.append({"code": row_found.code, "line": row_found.line, "action": action})
         else:
             left.append({"code": row_found.code, "line": row_found.line, "severity": row_found.severity})
     listed_fixed, listed_left = len(fixed), len(left)
-    unlisted = findings.unlisted(remaining=True)
-    of_lines = sum(number for (_, _, action), number in findings.counts.items() if action)
+    unlisted = diagnosis.unlisted(remaining=True)
+    of_lines = sum(number for (_, _, action), number in diagnosis.counts.items() if action)
     beyond = sum(unlisted.values())
-    fixed_beyond = of_lines - sum(1 for _, action in findings.found if action)
+    fixed_beyond = of_lines - sum(1 for _, action in diagnosis.found if action)
     return Repaired(
         target=row.name,
         applied=request.apply or request.output is not None,

@@ -93,7 +93,9 @@ class _Searching:
         self._role, self._context, self._progress = role, context, progress
         self._mode = str(setup.settings["retrieval.mode"])
         name = where.conversation
-        self._among = None if name is None else index.of_conversation(name)
+        mask = None if name is None else index.of_conversation(name)
+        # A mask of all would only cost time.
+        self._among = None if mask is None or mask.count(1) == index.corpus.live else mask
         self._near: Near | None = None
 
     def answer(self, limit: int) -> Search:

@@ -46,13 +46,13 @@ class Examined:
         self.examination.finish()
         self.edits: Edits = self.examination.plan.edits.sealed()
         found_again = self._rewrite_summaries(boundaries) if len(self.edits) and boundaries else set()
-        findings = self.examination.findings
+        diagnosis = self.examination.diagnosis
         for summary, _, is_found in boundaries:
             if not is_found:
                 place = summary.line, summary.offset, summary.size
                 problem = Problem("bad-summary", TABLE["bad-summary"].severity, *place, "")
-                findings.add(problem, mends=summary.place in found_again)
-        findings.sort()
+                diagnosis.add(problem, mends=summary.place in found_again)
+        diagnosis.sort()
 
     def _boundaries(self) -> list[tuple[Summary, int, bool]]:
         """Each summary, how many messages it covers, and whether that was found."""

@@ -228,7 +228,7 @@ def page(rounds: int, run: Path | None) -> str:
     ]
     lines += ["", f"## Speed, {RECORDS:,} records and as many messages", ""]
     lines += [
-        "| whole process | median, s | least | most | limit |  |",
+        "| whole process | median, s | least, s | processor, s | limit, s |  |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     lines += speed(rounds)

@@ -100,6 +100,13 @@ def test_wrong_usage(memctl: Memctl, recalled: Path, wrong: str) -> None:
     assert done.stderr.startswith((b"memctl: ", b'{"error"'))
 
 
+def test_a_conversation_is_named_without_its_user(memctl: Memctl, recalled: Path) -> None:
+    """`--conversation alice/trip` is refused: no record could be of a conversation of that name."""
+    done = memctl("--root", str(recalled), "recall", "alice", "key", "--conversation", "alice/trip")
+    assert (65, b"") == (done.returncode, done.stdout)
+    assert [] == ids(memctl, recalled, "key", "--conversation", "alice%2Ftrip")
+
+
 def test_formats(memctl: Memctl, recalled: Path) -> None:
     """jsonl is lines, json one array of the same, text what the records say; brief has summaries."""
     ask = ("--root", str(recalled), "--now", NOW, "recall", "alice", "key", "--no-touch", "--max-hot", "0")
@@ -155,6 +162,19 @@ def test_nobody(memctl: Memctl, root: Path) -> None:
     )
     assert b"[]\n" == memctl("--root", str(root), "recall", "x", "q", "--json").stdout
     assert not root.exists()
+
+
+def test_damaged_lines_are_named(memctl: Memctl, root: Path) -> None:
+    """Lines that are no records are left out, and said on standard error, each time and in --explain."""
+    assert 0 == memctl("--root", str(root), "remember", "alice", "a key").returncode
+    with open(root / "tiers" / "hot" / "alice.jsonl", "ab") as file:
+        file.write(b"{torn\n[]\n")
+    for more in ((), (), ("--ranker", "overlap")):
+        done = memctl("--root", str(root), "recall", "alice", "key", *more)
+        assert (0, 1) == (done.returncode, done.stdout.count(b"\n"))
+        assert b"memctl: alice: left out: 2 damaged lines of hot; memctl inspect\n" == done.stderr
+    said = memctl("--root", str(root), "-q", "recall", "alice", "key", "--explain").stderr
+    assert {"hot": 2} == json.loads(said)["damaged"]
 
 
 def test_bytes_under_any_locale(memctl: Memctl, recalled: Path) -> None:

@@ -325,3 +325,15 @@ def test_copies_are_counted(put: Callable[..., Path], memctl: Memctl, root: Path
     done = memctl("--root", str(root), "search", "alice", "key")
     assert b"memctl: left out: 2 copies of messages in the answer\n" == done.stderr
     assert 1 == len(done.stdout.splitlines())
+
+
+def test_damaged_conversations_are_named(put: Callable[..., Path], memctl: Memctl, root: Path) -> None:
+    """Conversations with damaged lines are named on standard error: of a user the first five, one alone."""
+    for number in range(7):
+        put(f"c{number}", message(f"key {number}"), b"{torn\n" * (number + 1))
+    said = memctl("--root", str(root), "search", "alice", "key").stderr.decode().splitlines()
+    assert "memctl: alice/c0: left out: 1 damaged line; memctl inspect alice/c0" == said[0]
+    assert "memctl: alice/c4: left out: 5 damaged lines; memctl inspect alice/c4" == said[4]
+    assert "memctl: 2 more conversations are damaged; memctl inspect" == said[5]
+    (only,) = memctl("--root", str(root), "search", "alice/c3", "key").stderr.decode().splitlines()
+    assert only.startswith("memctl: alice/c3: ")

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from memctl.core import edits, lines
+from memctl.core.diagnosis import Found
 from memctl.core.examination import Examination
 from memctl.core.line_examination import DEFAULT
-from memctl.core.findings import Found
 from memctl.store import revision
 from memctl.store.examined import Examined
 from tests.window import oracle
@@ -33,8 +33,8 @@ class Outcome(NamedTuple):
     @property
     def problems(self) -> list[Found]:
         """All problems, also those that stand behind graver ones of the same line and code."""
-        findings = self.examination.findings
-        return [*findings.found, *findings.remaining]
+        diagnosis = self.examination.diagnosis
+        return [*diagnosis.found, *diagnosis.remaining]
 
     @property
     def fixed(self) -> list[str]:

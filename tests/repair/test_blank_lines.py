@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memctl import Store
-from memctl.core import findings
+from memctl.core import diagnosis
 from memctl.core.line_examination import DEFAULT
 from memctl.store import scanning
 from tests.repair import engine
@@ -53,10 +53,10 @@ def test_each_is_named_where_it_stands(
 
 def test_beyond_what_is_listed_they_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """No listed one is missing, no counted one is lost, however the lines come together."""
-    monkeypatch.setattr(findings, "LISTED_MAX", 10)
+    monkeypatch.setattr(diagnosis, "LISTED_MAX", 10)
     for before in range(14):
         data = b"\n" * before + MESSAGE % (1, 1) + b"\n" + b"\n" * 30
-        found = engine.repaired(data).examination.findings
+        found = engine.repaired(data).examination.diagnosis
         assert 10 == len(found.found)
         assert {("blank-line", "warning", "removed"): before + 30} == found.counts
         assert {"blank-line": before + 20} == found.unlisted()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memctl import Store
-from memctl.core import findings
+from memctl.core import diagnosis
 from memctl.core.line_examination import DEFAULT
 from memctl.core.problems import REPAIRED, Problem
 
@@ -208,7 +208,7 @@ def test_numbers_behind_a_torn_piece_are_found() -> None:
 
 def test_so_many_problems_of_a_code_are_listed() -> None:
     """Of 50,001 problems of one code 50,000 are listed and all are counted; other codes are not touched."""
-    found = findings.Findings()
+    found = diagnosis.Diagnosis()
     for line in range(1, 50_002):
         found.add(Problem("crlf", "warning", line, line, 1, ""), mends=True)
     found.add(Problem("bom", "warning", 50_002, 50_002, 3, ""), mends=False)
@@ -218,7 +218,7 @@ def test_so_many_problems_of_a_code_are_listed() -> None:
 
 def test_an_unlisted_warning_is_no_clean_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A repair that leaves a warning beyond the problems that are listed of its code is not clean."""
-    monkeypatch.setattr(findings, "LISTED_MAX", 2)
+    monkeypatch.setattr(diagnosis, "LISTED_MAX", 2)
     user = b'{"role":"user","content":"a"}\n'
     call = b'{"role":"assistant","tool_calls":[{"id":"c%d","function":{"name":"f","arguments":"{}"}}]}\n'
     path = tmp_path / "calls.jsonl"
@@ -233,7 +233,7 @@ def test_so_many_milder_problems_behind_graver_ones_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Numbers beyond a double in lines with NaN are left: all are counted, some listed, by both commands."""
-    monkeypatch.setattr(findings, "LISTED_MAX", 2)
+    monkeypatch.setattr(diagnosis, "LISTED_MAX", 2)
     path = tmp_path / "numbers.jsonl"
     path.write_bytes(b'{"role":"user","content":"a","n":NaN,"m":1e999}\n{"role":"assistant"}\n' * 5)
     store = Store(tmp_path / "store", settings=FAST)
@@ -289,7 +289,7 @@ def test_more_problems_than_are_listed_are_counted_and_fixed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Problems beyond those that are listed are counted, and their lines are mended too."""
-    monkeypatch.setattr(findings, "LISTED_MAX", 50)
+    monkeypatch.setattr(diagnosis, "LISTED_MAX", 50)
     path = tmp_path / "many.jsonl"
     critic = b'{"role":"critic","content":"no"}\n'
     path.write_bytes((b"\n" + critic) * 53)

@@ -129,3 +129,26 @@ def test_what_changes_while_a_pass_looks(root: Path, monkeypatch: pytest.MonkeyP
     assert (["b"], 2) == ([move.id for _, move in done.moves], len(looks))
     assert {"hot": ["a"], "warm": ["b"]} == places(root)
     assert 1 == (root / "tiers" / "hot" / "alice.jsonl").read_bytes().count(b"\n")
+
+
+def test_files_that_never_stand_still(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no moment is caught without a lock, the pass looks under it; a dry run says that it cannot."""
+    from memctl.errors import Changing
+    from memctl.store import survey
+
+    put(root, value("a", age=2 * DAY))
+    real = survey._survey
+    calls = []
+
+    def changing(*args: object) -> object:
+        calls.append(1)
+        found = real(*args)  # type: ignore[arg-type]
+        if len(calls) <= 16:
+            put(root, value(f"r{len(calls)}"))
+        return found
+
+    monkeypatch.setattr(survey, "_survey", changing)
+    with pytest.raises(Changing):
+        store(root).memory("alice").reconcile(dry_run=True)
+    assert (8, {"hot"}) == (len(calls), set(places(root)))
+    assert ["a"] == [move.id for _, move in store(root).memory("alice").reconcile().moves]

@@ -294,3 +294,28 @@ def test_unset_is_kept(root: Path) -> None:
     """A record whose times were never set does not move by time."""
     put(root, value("a", last_access_at=UNSET, created_at=UNSET))
     assert [] == store(root, now_us=NOW_US * 3).memory("alice").reconcile().moves
+
+
+def test_the_index_follows(root: Path) -> None:
+    """After a pass the search index, where there is one, is as the files are; no reader waits for it."""
+    put(root, *(value(f"r{n}", age=2 * DAY + n) for n in range(5)))
+    memory = store(root).memory("alice")
+    memory.reconcile()
+    assert not (root / ".memctl" / "cache").exists()
+    assert 5 == len(memory.recall("text", touch=False).found)
+    index = root / ".memctl" / "cache" / "search" / "alice.records.db"
+    put(root, *(value(f"s{n}", age=2 * DAY + n) for n in range(5)))
+    assert 5 == len(memory.reconcile().moves)
+    written = index.read_bytes()
+    assert 10 == len(memory.recall("text", touch=False).found)
+    assert written == index.read_bytes()
+
+
+def test_a_broken_index_stops_nothing(root: Path) -> None:
+    """An index that is no index does not stop a pass, and recall finds what there is."""
+    put(root, value("a", age=2 * DAY))
+    index = root / ".memctl" / "cache" / "search" / "alice.records.db"
+    index.mkdir(parents=True)
+    memory = store(root).memory("alice")
+    assert 1 == len(memory.reconcile().moves)
+    assert ["a"] == [row.record.id for row in memory.recall("text", touch=False).found]

@@ -255,7 +255,7 @@ def test_problems_beyond_those_listed_count(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of very many problems of a code some are listed, all are counted, and `unlisted` says how many more."""
-    monkeypatch.setattr("memctl.core.findings.LISTED_MAX", 3)
+    monkeypatch.setattr("memctl.core.diagnosis.LISTED_MAX", 3)
     path = tmp_path / "f.jsonl"
     path.write_bytes(MESSAGE + b"no json\n" * 5 + b"\n" * 4)
     found = store.inspect(str(path))

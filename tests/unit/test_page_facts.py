@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memctl.cli import page_facts
-from memctl.core.findings import Findings
+from memctl.core.diagnosis import Diagnosis
 from memctl.core.problems import ACTIONS, TABLE, WARNING, Problem
 
 
@@ -30,9 +30,9 @@ def test_fates(said: str, code: str, action: str) -> None:
 @pytest.mark.parametrize("code", TABLE)
 def test_every_code_has_a_fate_in_a_line_that_leaves(code: str) -> None:
     """Whatever is wrong with a line that goes with its message is said to be set aside."""
-    findings = Findings()
-    findings.add(Problem(code, WARNING, 1, 0, 1, ""), mends=True, leaves=True)
-    assert ["set aside"] == [found.action for found in findings.found]
+    diagnosis = Diagnosis()
+    diagnosis.add(Problem(code, WARNING, 1, 0, 1, ""), mends=True, leaves=True)
+    assert ["set aside"] == [found.action for found in diagnosis.found]
     usual = ACTIONS.get(code) == "set aside"
     said = f"repair: {TABLE[code].remedy}" if usual else "repair: set aside"
-    assert said == page_facts.fate(code, findings.found[0].action)
+    assert said == page_facts.fate(code, diagnosis.found[0].action)

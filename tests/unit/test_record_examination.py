@@ -31,7 +31,7 @@ def examined(examination: LineExamination, *given: bytes) -> LineExamination:
 
 
 def codes(examination: LineExamination) -> list[tuple[str, int | None]]:
-    return [(found.problem.code, found.problem.line) for found in examination.findings.found]
+    return [(found.problem.code, found.problem.line) for found in examination.diagnosis.found]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_repair_never_changes_which_line_is_the_record(versions: list[tuple[str,
     """Whatever copies are taken out, the line that counts of each id is the same before and after."""
     given = [made(id, content, rev=rev) for id, rev, content in versions]
     found = examined(RecordExamination(), *given)
-    gone = {(row.problem.line or 0) - 1 for row in found.findings.found if row.action}
+    gone = {(row.problem.line or 0) - 1 for row in found.diagnosis.found if row.action}
     assert newest(given) == newest([line for number, line in enumerate(given) if number not in gone])
     again = examined(RecordExamination(), *[line for n, line in enumerate(given) if n not in gone])
     assert [] == [code for code, _ in codes(again) if code == "duplicate-message"]
@@ -102,7 +102,7 @@ def test_bad_times_of_a_record_are_one_problem() -> None:
     good = made("b", created_at=None, last_access_at="0001-01-01T00:00:00Z", promoted_at=1_700_000_000)
     found = examined(RecordExamination(), bad, good)
     assert [("bad-time", 1)] == codes(found)
-    assert "created_at noon, promoted_at [1]" == found.findings.found[0].problem.detail
+    assert "created_at noon, promoted_at [1]" == found.diagnosis.found[0].problem.detail
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_bad_times_of_a_record_are_one_problem() -> None:
 def test_why_a_line_is_no_record(line: bytes, detail: str) -> None:
     """The detail says what it lacks."""
     found = examined(RecordExamination(), line)
-    assert ("not-a-record", detail) == found.findings.found[0].problem[::5]
+    assert ("not-a-record", detail) == found.diagnosis.found[0].problem[::5]
 
 
 json_values = st.recursive(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from memctl.core import jsonl
 from memctl.core.relevance import asking, ranking
-from memctl.core.relevance.corpus import GONE, NOBODY, Corpus
+from memctl.core.relevance.corpus import GONE, Corpus
 from memctl.store.search import schema
 
 if TYPE_CHECKING:
@@ -93,8 +93,11 @@ class SearchIndex:
         """One flag a document: whether it belongs to this conversation; for `among`."""
         known = schema.names(self.base, "conversation")
         number = known.index(name) if name in known[1:] else -1
-        flags = zip(self.corpus.conversation, self.corpus.flags, strict=True)
-        return bytearray(number != NOBODY and talk == number and not flag & GONE for talk, flag in flags)
+        mask = bytearray(map(number.__eq__, self.corpus.conversation))
+        if self.corpus.gone:
+            flags = zip(mask, self.corpus.flags, strict=True)
+            mask = bytearray(here and not flag & GONE for here, flag in flags)
+        return mask
 
     def where(self, docs: Sequence[int]) -> dict[int, Located]:
         """Where the truth has these documents."""

@@ -1,4 +1,4 @@
-"""Findings: the problems of one file as they are found, each with what repair does about it."""
+"""Diagnosis: the problems of one file as they are found, each with what repair does about it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Found(NamedTuple):
     action: str
 
 
-class Findings:
+class Diagnosis:
     """The problems of a file. `counts` has all of them, by code, severity and action; `found` lists most.
 
     `remaining` has problems that repair leaves and inspect does not count: milder ones that stand behind
