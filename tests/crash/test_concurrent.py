@@ -18,7 +18,7 @@ from memctl import Store
 
 WRITERS = 8
 #: With MEMCTL_TEST_SOAK=1 more, which takes a minute of both cores.
-MESSAGES, COMMANDS = (2_000, 50) if os.environ.get("MEMCTL_TEST_SOAK") else (1_000, 20)
+MESSAGES, COMMANDS = (2_000, 50) if os.environ.get("MEMCTL_TEST_SOAK") else (500, 10)
 
 pytestmark = pytest.mark.xdist_group("machine")
 
@@ -69,7 +69,7 @@ def append_all(root: Path, i: int, messages: int, padding: str = "", durability:
 
 
 def test_library_from_eight_processes(tmp_path: Path) -> None:
-    """8 processes append 1,000 messages each through the library, 2,000 on request."""
+    """8 processes append 500 messages each through the library, 2,000 on request."""
     root = tmp_path / "store"
     Store(root, settings={"durability": "none"}).conversation("alice", "other").append("imports")
     pids = [fork(lambda i=i: append_all(root, i, MESSAGES)) for i in range(WRITERS)]  # type: ignore[misc]
@@ -100,7 +100,7 @@ def test_large_messages(tmp_path: Path) -> None:
 
 
 def test_command_from_eight_loops(environment: dict[str, str], tmp_path: Path) -> None:
-    """8 loops of 20 calls of the command each, as in a shell, 50 on request."""
+    """8 loops of 10 calls of the command each, as in a shell, 50 on request."""
     root = tmp_path / "store"
     command = [sys.executable, "-m", "memctl", "--root", str(root), "--lock-timeout", "120"]
 

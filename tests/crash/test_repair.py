@@ -296,7 +296,8 @@ def test_a_file_that_is_swept_before_it_is_held_is_made_anew(
     assert b"new" == (tmp_path / "y.jsonl").read_bytes()
 
 
-KILLS = 50
+#: With MEMCTL_TEST_SOAK=1 as many as promised.
+KILLS = 50 if os.environ.get("MEMCTL_TEST_SOAK") else 20
 TAIL = b'{"role":'
 
 
@@ -313,7 +314,7 @@ def command(*arguments: str) -> None:
     os._exit(guard.main(arguments))
 
 
-def test_50_kills_of_the_command(directory: Path) -> None:
+def test_kills_of_the_command(directory: Path) -> None:
     """Killed at random moments, the command leaves the old 11,848 bytes or the new 11,840, never others."""
     new = b"".join(line_of(236) for _ in range(49)) + line_of(276)
     old = new + TAIL
