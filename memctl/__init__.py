@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from memctl.core.chat_message import ChatMessage as ChatMessage
     from memctl.core.chat_message import ToolCall as ToolCall
     from memctl.core.cognitive import CognitiveRecord as CognitiveRecord
-    from memctl.core.level import Level as Level
     from memctl.core.marker import EPHEMERAL as EPHEMERAL
     from memctl.core.marker import INCOMPLETE as INCOMPLETE
     from memctl.core.marker import SUMMARY as SUMMARY
@@ -38,10 +37,11 @@ if TYPE_CHECKING:
     from memctl.core.namespace import Namespace as Namespace
     from memctl.core.observing import MigrationObserver as MigrationObserver
     from memctl.core.observing import Unheard as Unheard
-    from memctl.core.recalled import Recalled as Recalled
+    from memctl.core.recall_answer import Recalled as Recalled
     from memctl.core.record import Record as Record
     from memctl.core.reference_rule import TokenCounter as TokenCounter
     from memctl.core.reference_rule import select_window as select_window
+    from memctl.core.tier import Level as Level
     from memctl.core.tiering import Policy as Policy
     from memctl.core.window import Window as Window
     from memctl.errors import AccessDenied as AccessDenied
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from memctl.ops.quarantine import Restored as Restored
     from memctl.ops.read import Log as Log
     from memctl.ops.rebuild import Rebuilt as Rebuilt
-    from memctl.ops.recalling import Recall as Recall
+    from memctl.ops.recalled import Recall as Recall
     from memctl.ops.reconcile import MigrationReport as MigrationReport
     from memctl.ops.reconcile import Passed as Passed
     from memctl.ops.records import Records as Records
@@ -104,7 +104,7 @@ _PUBLIC = {
     "core.budget": ("RecallBudget", "RecallWeights"),
     "core.chat_message": ("ChatMessage", "ToolCall"),
     "core.cognitive": ("CognitiveRecord",),
-    "core.level": ("Level",),
+    "core.tier": ("Level",),
     "core.marker": (
         "EPHEMERAL",
         "INCOMPLETE",
@@ -122,7 +122,7 @@ _PUBLIC = {
     "core.names": ("Reference",),
     "core.namespace": ("Namespace",),
     "core.observing": ("MigrationObserver", "Unheard"),
-    "core.recalled": ("Recalled",),
+    "core.recall_answer": ("Recalled",),
     "core.record": ("Record",),
     "core.reference_rule": ("TokenCounter", "select_window"),
     "core.tiering": ("Policy",),
@@ -159,7 +159,7 @@ _PUBLIC = {
     "ops.quarantine": ("Restored",),
     "ops.read": ("Log",),
     "ops.rebuild": ("Rebuilt",),
-    "ops.recalling": ("Recall",),
+    "ops.recalled": ("Recall",),
     "ops.reconcile": ("MigrationReport", "Passed"),
     "ops.records": ("Records",),
     "ops.remember": ("Remembered",),

@@ -119,6 +119,10 @@ class AccessDenied(MemctlError):
     exit_code = 77
 
 
+class InTheWay(AccessDenied):
+    """A link, directory, pipe or device where memctl keeps a file, or no directory where it keeps one."""
+
+
 class BadConfig(MemctlError):
     """A setting that is unknown, malformed or not to be trusted."""
 

@@ -44,6 +44,16 @@ class Setting(NamedTuple):
         """The environment variable that sets it."""
         return "MEMCTL_" + self.name.upper().replace(".", "_")
 
+    def written(self, value: float | str) -> str:
+        """A value as a person writes it: `24h`, `on`; parse reads it back."""
+        if self.kind == "switch":
+            return "on" if value else "off"
+        if self.kind != "duration" or isinstance(value, str) or value == 0 or value % 1:
+            return str(value)
+        # Two of the smaller unit are read more easily than one of the larger: 24h.
+        unit = next(unit for unit in ("d", "h", "m", "s") if unit == "s" or _is_whole(value, unit))
+        return f"{value // _SECONDS_PER_UNIT[unit]:.0f}{unit}"
+
     def parse(self, value: object) -> int | float | str:
         """The value in the setting's own type; raises ValueError with what is expected instead."""
         if self.kind == "int":
@@ -228,6 +238,10 @@ def _count(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _LARGEST:
         raise ValueError(expected)
     return value
+
+
+def _is_whole(seconds: float, unit: str) -> bool:
+    return seconds % _SECONDS_PER_UNIT[unit] == 0 and seconds > _SECONDS_PER_UNIT[unit]
 
 
 def _seconds(value: object) -> int | float:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memctl.ops.forget import Forgotten
     from memctl.ops.pin import Pinned
     from memctl.ops.rebuild import Rebuilt
-    from memctl.ops.recalling import Recall
+    from memctl.ops.recalled import Recall
     from memctl.ops.reconcile import MigrationReport
     from memctl.ops.records import Records
     from memctl.ops.remember import Remembered
@@ -33,7 +33,7 @@ class Memory:
     """The long-term memory of a user of a store. It keeps no state: every call looks at the files."""
 
     def __init__(self, setup: Setup, user: str) -> None:
-        self._setup = setup
+        self.setup = setup
         self.user = user
 
     @of_our_family
@@ -60,13 +60,13 @@ class Memory:
         given = known_fields(fields)
         if isinstance(content, str):
             one = typed(content, given, id=id, provenance=provenance)
-            return remember(self._setup, self.user, [one], again=again)
+            return remember(self.setup, self.user, [one], again=again)
         if id is not None:
             raise UsageError("an id is for a text; a record brings its own")
         from memctl.core import record_form
 
         data = b"\n".join(record_form.lines(content))
-        return remember(self._setup, self.user, read_input(data, given, provenance), again=again)
+        return remember(self.setup, self.user, read_input(data, given, provenance), again=again)
 
     @of_our_family
     def remember_jsonl(
@@ -77,7 +77,7 @@ class Memory:
         from memctl.ops.remember import known_fields, remember
 
         given = read_input(data, known_fields(fields), provenance)
-        return remember(self._setup, self.user, given, again=again)
+        return remember(self.setup, self.user, given, again=again)
 
     @of_our_family
     def remember_from(
@@ -97,7 +97,7 @@ class Memory:
         from memctl.ops.seeding import seed
 
         return seed(
-            self._setup,
+            self.setup,
             self.user,
             conversations,
             known_fields(fields),
@@ -111,7 +111,7 @@ class Memory:
         """A record by its id. Raises NotFound."""
         from memctl.ops.records import get
 
-        return get(self._setup, self.user, id)
+        return get(self.setup, self.user, id)
 
     @of_our_family
     def records(
@@ -128,7 +128,13 @@ class Memory:
         """
         from memctl.ops.records import listed
 
-        return listed(self._setup, self.user, tier=tier, scope=scope, limit=limit, archived=archived)
+        return listed(self.setup, self.user, tier=tier, scope=scope, limit=limit, archived=archived)
+
+    def unread_accesses(self) -> str:
+        """Why the accesses that no pass has folded in are not counted; "" where they are."""
+        from memctl.ops.records import unread_accesses
+
+        return unread_accesses(self.setup, self.user)
 
     def list_all(self) -> list[Record]:
         """All records, in the order of `records`, which also names the lines that are none."""
@@ -139,21 +145,21 @@ class Memory:
         """Keep records in their tier. Raises NotFound, with nothing changed, if one is missing."""
         from memctl.ops.pin import pin
 
-        return pin(self._setup, self.user, ids, pinned=True)
+        return pin(self.setup, self.user, ids, pinned=True)
 
     @of_our_family
     def unpin(self, *ids: str) -> Pinned:
         """Let records move again. Raises NotFound, with nothing changed, if one is missing."""
         from memctl.ops.pin import pin
 
-        return pin(self._setup, self.user, ids, pinned=False)
+        return pin(self.setup, self.user, ids, pinned=False)
 
     @of_our_family
     def rebuild_index(self, *, check: bool = False) -> Rebuilt:
         """Make the caches of the user anew, of records and conversations; with `check` only compare them."""
         from memctl.ops.rebuild import rebuild
 
-        return rebuild(self._setup, [Reference(self.user).written()], check=check)
+        return rebuild(self.setup, [Reference(self.user).written()], check=check)
 
     def cognitive(self, weights: RecallWeights | None = None) -> CognitiveMemory:
         """The memory without its tiers, as agents see it; `weights` are those of its recalls."""
@@ -176,7 +182,7 @@ class Memory:
         """
         from memctl.ops.reconcile import at, reconcile
 
-        return reconcile(at(self._setup, now), [self.user], observers=observers, dry_run=dry_run, raises=True)
+        return reconcile(at(self.setup, now), [self.user], observers=observers, dry_run=dry_run, raises=True)
 
     @of_our_family
     def forget(
@@ -203,7 +209,7 @@ class Memory:
         chosen = (categories,) if isinstance(categories, str) else tuple(categories)
         filters = Filters(categories=chosen, conversation=conversation, until_us=until_us)
         named = [ids] if isinstance(ids, str) else list(ids)
-        return forget(self._setup, self.user, named, filters, query, apply=apply, source=source)
+        return forget(self.setup, self.user, named, filters, query, apply=apply, source=source)
 
     @of_our_family
     def recall(
@@ -236,10 +242,10 @@ class Memory:
         """
         from memctl.core import times
         from memctl.ops.recall import recall
-        from memctl.ops.recalling import asked, with_given
+        from memctl.ops.recalled import asked, with_given
 
         settings = with_given(
-            self._setup.settings,
+            self.setup.settings,
             limit=limit,
             ranker=ranker,
             weight_semantic=weight_semantic,
@@ -258,4 +264,4 @@ class Memory:
             until_us=times.given("until", until),
             touch=touch,
         )
-        return recall(self._setup._replace(settings=settings), self.user, question, progress)
+        return recall(self.setup._replace(settings=settings), self.user, question, progress)

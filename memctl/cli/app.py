@@ -193,11 +193,23 @@ def usage_error(error: BaseException, arguments: list[str]) -> UsageError | None
     ctx = getattr(error, "ctx", None)
     if isinstance(error, exceptions.NoSuchOption):
         return _no_such_option(error, ctx, arguments)
-    message = error.format_message().rstrip(".")
+    message = _said_plainly(error.format_message().rstrip("."))
     hint = f"{ctx.command_path if ctx else 'memctl'} --help"
     if message.startswith("Got unexpected extra argument"):
         hint += "; a text with spaces is put in quotes"
     return UsageError(message[:1].lower() + message[1:], hint=hint)
+
+
+def _said_plainly(message: str) -> str:
+    """A message of click without its words for types."""
+    for theirs, ours in (
+        ("is not a valid int range", "is not a whole number, 0 or more"),
+        ("is not in the range x>=0", "is not 0 or more"),
+        ("is not a valid int", "is not a whole number"),
+        ("is not a valid float", "is not a number"),
+    ):
+        message = message.replace(theirs, ours)
+    return message
 
 
 def _no_such_option(error: "NoSuchOption", ctx: "Context | None", arguments: list[str]) -> UsageError:

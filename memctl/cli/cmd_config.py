@@ -47,14 +47,14 @@ def command(
         return
     invocation.out.table(
         ("setting", "value", "origin"),
-        [(s.name, _toml(settings[s.name]), settings.origin(s.name)) for s in SETTINGS],
+        [(s.name, _toml(s, settings[s.name]), settings.origin(s.name)) for s in SETTINGS],
     )
 
 
 def commented_file() -> str:
     """A `memctl.toml` in which every setting stands with its default, commented out."""
     return "# Settings of this store; `memctl help settings` explains them.\n" + "".join(
-        f"\n# {setting.help}{_choices(setting)}\n# {setting.name} = {_toml(setting.default)}\n"
+        f"\n# {setting.help}{_choices(setting)}\n# {setting.name} = {_toml(setting, setting.default)}\n"
         for setting in SETTINGS
     )
 
@@ -69,13 +69,17 @@ def _write_commented(root: str) -> str:
 
 
 def _choices(setting: Setting) -> str:
-    return f" ({', '.join(setting.choices)})" if setting.choices else ""
+    choices = ", ".join(choice or "empty" for choice in setting.choices)
+    return f" ({choices})" if choices else ""
 
 
-def _toml(value: int | float | str) -> str:
+def _toml(setting: Setting, value: int | float | str) -> str:
     """A value as TOML writes it: text in quotes (JSON's escapes are TOML's), numbers bare."""
-    if not isinstance(value, str):
-        return str(value)
+    if setting.kind == "switch":
+        return "true" if value else "false"
+    written = setting.written(value)
+    if not isinstance(value, str) and written == str(value):
+        return written
     import json
 
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(written, ensure_ascii=False)

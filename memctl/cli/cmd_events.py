@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memctl.errors import UsageError
+from memctl.cli.option_values import output_format
 
 if TYPE_CHECKING:
     from memctl.cli.invocation import Invocation
@@ -37,15 +37,11 @@ def command(
 
     Events are history: they may be purged, and a store without them lacks nothing else.
     """
-    from memctl.cli.moments import moment_or_none
+    from memctl.cli.option_values import moment_or_none
 
     invocation: Invocation = ctx.obj
     out = invocation.out
-    if as_json and form not in (None, "json"):
-        raise UsageError(f"--json and -f {form} contradict each other")
-    form = "json" if as_json else form or ("table" if out.is_terminal else "jsonl")
-    if form not in FORMATS:
-        raise UsageError(f"no format {form}; there are {', '.join(FORMATS)}")
+    form = output_format(form, as_json, FORMATS, "table" if out.is_terminal else "jsonl")
     store = invocation.store()
     name = None if user is None else store.setup.reference(user, conversation=False).user
     moment = moment_or_none("--since", since, store.setup.time_us())

@@ -51,16 +51,15 @@ def command(
     They do not come back with `remember --from` or a rebuild. Of several options all must hold. Conversations
     and trash that still hold the text are named.
     """
-    from memctl.cli.moments import moment_or_none
-    from memctl.core.names import reference_part
+    from memctl.cli.option_values import conversation_name, moment_or_none
 
     invocation: Invocation = ctx.obj
-    store = invocation.store()
-    done = store.memory(store.setup.reference(user, conversation=False).user).forget(
+    memory = invocation.memory(user)
+    done = memory.forget(
         ids or (),
         categories=category or (),
-        before=moment_or_none("--before", before, store.setup.time_us()),
-        conversation=None if conversation is None else reference_part(conversation, "conversation"),
+        before=moment_or_none("--before", before, memory.setup.time_us()),
+        conversation=conversation_name(conversation),
         query=query,
         source=source,
         apply=yes,
@@ -69,11 +68,22 @@ def command(
         invocation.out.json(done.as_report())
     else:
         invocation.out.report("".join(f"{line}\n" for line in _lines(done)))
+    if query is not None and not done.records:
+        invocation.out.talk(
+            "no record has all these words; conversations may: memctl search finds messages, memctl drop and "
+            "forget ID --source remove them"
+        )
     for line in _hints(done, source):
         invocation.out.talk(line)
     if not done.applied:
-        invocation.out.talk("nothing was changed; --yes does it")
+        more = "--yes does it" if _would_act(done) else "nothing is found"
+        invocation.out.talk(f"nothing was changed; {more}")
         raise Answer(1)
+
+
+def _would_act(done: "Forgotten") -> bool:
+    """Whether --yes would do anything; an id that was forgotten before may leave remains."""
+    return bool(done.records or done.already or done.copies or done.damaged_lines or done.quarantine)
 
 
 def _lines(done: "Forgotten") -> list[str]:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memctl.errors import UsageError
+from memctl.cli.option_values import output_format
 
 if TYPE_CHECKING:
     from memctl.cli.invocation import Invocation
@@ -23,13 +23,11 @@ def command(
 ) -> None:
     """Print a record as it is stored; accesses that no reconcile has counted in yet are added."""
     invocation: Invocation = ctx.obj
-    if as_json and form not in (None, "json"):
-        raise UsageError(f"--json and -f {form} contradict each other")
-    form = form or "jsonl"
-    if form not in FORMATS:
-        raise UsageError(f"no format {form}; there are {', '.join(FORMATS)}")
-    store = invocation.store()
-    record = store.memory(store.setup.reference(user, conversation=False).user).get(id)
+    form = output_format(form, as_json, FORMATS, "jsonl")
+    memory = invocation.memory(user)
+    record = memory.get(id)
+    if reason := memory.unread_accesses():
+        invocation.out.talk(f"accesses that no reconcile has counted in are not shown: {reason}")
     if form == "text":
         from memctl.cli import record_view
 

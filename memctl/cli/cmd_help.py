@@ -103,8 +103,8 @@ def _settings() -> str:
 
     blocks = []
     for setting in SETTINGS:
-        kind = " | ".join(setting.choices) or setting.kind
-        default = setting.default if setting.default != "" else "(empty)"
+        kind = " | ".join(choice or "(empty)" for choice in setting.choices) or setting.kind
+        default = setting.written(setting.default) or "(empty)"
         blocks.append(
             f"{setting.name}\n    {setting.help}\n    {kind}; default {default}; {setting.variable}\n"
         )
@@ -118,7 +118,9 @@ def exit_codes() -> list[tuple[int, str, str]]:
     words: dict[int, list[str]] = {}
     meanings: dict[int, str] = dict(OTHER_EXIT_CODES)
     for kind in _family(MemctlError):
-        words.setdefault(kind.exit_code, []).append(kind.code)
+        codes = words.setdefault(kind.exit_code, [])
+        if kind.code not in codes:
+            codes.append(kind.code)
         # The first class with a number is the most general one: its first line says what all share.
         meanings.setdefault(kind.exit_code, (kind.__doc__ or "").partition("\n")[0].rstrip("."))
     meanings[MemctlError.exit_code] = "A bug in memctl"

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memctl.errors import UsageError
+from memctl.cli.option_values import output_format
 
 if TYPE_CHECKING:
     from memctl.cli.invocation import Invocation
@@ -27,11 +27,7 @@ def command(
     """List conversations, newest first. A damaged file is listed; an unknown user has none."""
     invocation: Invocation = ctx.obj
     out = invocation.out
-    if as_json and form not in (None, "json"):
-        raise UsageError(f"--json and -f {form} contradict each other")
-    form = "json" if as_json else form or ("table" if out.is_terminal else "jsonl")
-    if form not in FORMATS:
-        raise UsageError(f"no format {form}; there are {', '.join(FORMATS)}")
+    form = output_format(form, as_json, FORMATS, "table" if out.is_terminal else "jsonl")
     store = invocation.store()
     name = None if user is None else store.setup.reference(user, conversation=False).user
     found = store.conversations(name)

@@ -18,17 +18,13 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object.")]
 def pin(ctx: typer.Context, user: User, ids: Ids, as_json: AsJson = False) -> None:
     """Keep records in their tier: reconcile neither moves nor evicts them. They take room there."""
     invocation: Invocation = ctx.obj
-    store = invocation.store()
-    memory = store.memory(store.setup.reference(user, conversation=False).user)
-    _say(invocation, memory.pin(*ids), as_json)
+    _say(invocation, invocation.memory(user).pin(*ids), as_json)
 
 
 def unpin(ctx: typer.Context, user: User, ids: Ids, as_json: AsJson = False) -> None:
     """Let records move again as the policy says."""
     invocation: Invocation = ctx.obj
-    store = invocation.store()
-    memory = store.memory(store.setup.reference(user, conversation=False).user)
-    _say(invocation, memory.unpin(*ids), as_json)
+    _say(invocation, invocation.memory(user).unpin(*ids), as_json)
 
 
 def _say(invocation: "Invocation", done: "Pinned", as_json: bool) -> None:

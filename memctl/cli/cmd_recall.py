@@ -4,14 +4,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from memctl.cli.option_values import output_format
 from memctl.cli.output import counted
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
     from memctl.cli.invocation import Invocation
     from memctl.cli.output import Output
-    from memctl.core.recalled import Recalled
-    from memctl.ops.recalling import Recall
+    from memctl.core.recall_answer import Recalled
+    from memctl.ops.recalled import Recall
 
 FORMATS = ("table", "jsonl", "json", "text")
 ORDERS = ("time", "score")
@@ -98,16 +99,14 @@ def command(
     """
     invocation: Invocation = ctx.obj
     out = invocation.out
-    chosen = _form(out, form, as_json)
+    chosen = output_format(form, as_json, FORMATS, "table" if out.is_terminal else "jsonl")
     if order is not None and order not in ORDERS:
         raise UsageError(f"no order {order}; there are {', '.join(ORDERS)}")
-    from memctl.cli.moments import moment_or_none
-    from memctl.cli.typed import conversation_name, metadata, setting, tiers
+    from memctl.cli.option_values import conversation_name, metadata, moment_or_none, setting, tiers
 
     settings = invocation.settings
-    store = invocation.store()
-    now_us = store.setup.time_us()
-    memory = store.memory(store.setup.reference(user, conversation=False).user)
+    memory = invocation.memory(user)
+    now_us = memory.setup.time_us()
     with out.progress("embedding") as progress:
         recall = memory.recall(
             query or "",
@@ -132,22 +131,17 @@ def command(
             progress=progress.advance,
         )
     _say(out, recall)
+    if recall.found and (reason := memory.unread_accesses()):
+        out.talk(f"accesses that no reconcile has counted in are not shown: {reason}")
     if explain:
         out.object_on_stderr(recall.explain())
     by_time = order == "time" or (order is None and (chosen != "table" or recall.ranker == "recent"))
     _print(out, recall.in_time() if by_time else recall.found, chosen, brief, explain)
 
 
-def _form(out: "Output", form: str | None, as_json: bool) -> str:
-    if as_json and form not in (None, "json"):
-        raise UsageError(f"--json and -f {form} contradict each other")
-    form = "json" if as_json else form or ("table" if out.is_terminal else "jsonl")
-    if form not in FORMATS:
-        raise UsageError(f"no format {form}; there are {', '.join(FORMATS)}")
-    return form
-
-
 def _say(out: "Output", recall: "Recall") -> None:
+    if not recall.records:
+        out.talk(f"no records of {recall.user}; memctl stats lists the users")
     for tier, lines in recall.damaged.items():
         out.talk(f"{recall.user}: left out: {counted(lines, 'damaged line')} of {tier}; memctl inspect")
     if recall.touched is False:
@@ -160,7 +154,7 @@ def _say(out: "Output", recall: "Recall") -> None:
 
 def _print(out: "Output", found: "list[Recalled]", form: str, brief: bool, explain: bool) -> None:
     if form == "table":
-        from memctl.cli.record_table import made, print_texts
+        from memctl.cli.text_table import made, print_texts
 
         columns = ("score", "tier", "created", "id", "text")
         rows = [

@@ -72,6 +72,8 @@ def _tell(out: "Output", done: "MigrationReport") -> None:
         f"{_name(row.user)}: line {line} of {where} is no record; it stays where it is"
         if where != "journal"
         else f"{_name(row.user)}: line {line} of the journal of accesses is none; it is not counted"
+        if line
+        else f"{_name(row.user)}: the journal of accesses cannot be read; nothing of it is counted"
         for row in done.passed
         for where, line in row.left_out
     ]

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from memctl.cli.option_values import output_format
 from memctl.core.tier import TIERS
 from memctl.errors import UsageError
 
@@ -40,25 +41,24 @@ def command(
     """
     invocation: Invocation = ctx.obj
     out = invocation.out
-    if as_json and form not in (None, "json"):
-        raise UsageError(f"--json and -f {form} contradict each other")
-    form = "json" if as_json else form or ("table" if out.is_terminal else "jsonl")
-    if form not in FORMATS:
-        raise UsageError(f"no format {form}; there are {', '.join(FORMATS)}")
+    form = output_format(form, as_json, FORMATS, "table" if out.is_terminal else "jsonl")
     if tier is not None and tier not in TIERS:
         raise UsageError(f"no tier {tier}; there are {', '.join(TIERS)}")
     if archived and tier is not None:
         raise UsageError("what is archived is in no tier: leave --tier or --archived out")
-    store = invocation.store()
-    memory = store.memory(store.setup.reference(user, conversation=False).user)
+    memory = invocation.memory(user)
     found = memory.records(tier=tier, scope=scope, limit=limit, archived=archived)
+    if not (found.records or found.bad or archived or tier or limit == 0) and scope is None:
+        out.talk(f"no records of {user}; memctl stats lists the users")
     for item in found.bad:
         cut = "" if item.terminated else ", cut off"
         out.talk(f"line {item.line} of {user} in {item.tier} is no record{cut}: memctl inspect {user}")
-    _print(out, found.records, form)
+    if not archived and (reason := memory.unread_accesses()):
+        out.talk(f"accesses that no reconcile has counted in are not shown: {reason}")
+    _print(out, found.records, form, archived)
 
 
-def _print(out: "Output", records: "list[Record]", form: str) -> None:
+def _print(out: "Output", records: "list[Record]", form: str, archived: bool) -> None:
     if form == "jsonl":
         out.lines(record.raw + b"\n" for record in records)
     elif form == "json":
@@ -67,7 +67,9 @@ def _print(out: "Output", records: "list[Record]", form: str) -> None:
         from memctl.cli import record_view
 
         if form == "text":
-            for block in record_view.blocks(records):
+            for block in record_view.blocks(records, archived=archived):
                 out.text(block, styled=True)
+        elif archived:
+            record_view.print_archived(out, records)
         else:
             record_view.print_table(out, records)

@@ -77,7 +77,10 @@ def command(
     if sum(ways) > 1:
         raise UsageError("TEXT, --from and --input exclude each other")
     if id is not None and text is None:
-        raise UsageError("--id is for TEXT; JSON lines bring their own, messages have theirs")
+        raise UsageError(
+            "--id is for TEXT; JSON lines bring their own, messages have theirs",
+            hint='without TEXT a record is changed by a line: {"id":"ID","importance":1}',
+        )
     if id is not None and not id.strip():
         raise UsageError("--id is blank")
     fields = _fields(tier, importance, category, meta, scope, pin, provenance)
@@ -124,7 +127,7 @@ def _fields(
     if category:
         fields["categories"] = list(dict.fromkeys(category))
     if meta:
-        from memctl.cli.typed import metadata
+        from memctl.cli.option_values import metadata
 
         fields["metadata"] = metadata(meta)
         if provenance and "provenance" in fields["metadata"]:

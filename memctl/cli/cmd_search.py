@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from memctl.cli.option_values import output_format
 from memctl.cli.output import counted
 from memctl.errors import UsageError
 
@@ -34,7 +35,10 @@ def command(
     form: Annotated[
         str | None,
         typer.Option(
-            "-f", "--format", metavar="F", help="table, jsonl, json or text; table on a terminal, else jsonl."
+            "-f",
+            "--format",
+            metavar="F",
+            help="table, jsonl, json or text; table on a terminal, text with --context; else jsonl.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as -f json.")] = False,
@@ -45,11 +49,10 @@ def command(
     """
     invocation: Invocation = ctx.obj
     out = invocation.out
-    if as_json and form not in (None, "json"):
-        raise UsageError(f"--json and -f {form} contradict each other")
-    form = "json" if as_json else form or ("table" if out.is_terminal else "jsonl")
-    if form not in FORMATS:
-        raise UsageError(f"no format {form}; there are {', '.join(FORMATS)}")
+    for_people = "text" if context else "table"
+    form = output_format(form, as_json, FORMATS, for_people if out.is_terminal else "jsonl")
+    if context and form == "table":
+        raise UsageError("a table has no room for the neighbours of --context", hint="-f text shows them")
     if role is not None:
         from memctl.core.message import ROLES
 
@@ -59,6 +62,9 @@ def command(
         answer = invocation.store().search(
             target, query, limit=limit, role=role, context=context, progress=progress.advance
         )
+    if answer.empty:
+        # Whoever forgot ./ or mistyped a name would take the silence for an answer.
+        out.talk(f"no messages of {target}; for a file: ./{target}; memctl stats lists the users")
     for name, lines in list(answer.damaged.items())[:_NAMED_MAX]:
         out.talk(f"{name}: left out: {counted(lines, 'damaged line')}; memctl inspect {name}")
     if len(answer.damaged) > _NAMED_MAX:
@@ -73,7 +79,7 @@ def command(
 
 def _print(out: "Output", found: "list[Match]", form: str) -> None:
     if form == "table":
-        from memctl.cli.record_table import print_texts
+        from memctl.cli.text_table import print_texts
 
         print_texts(
             out,
@@ -110,7 +116,7 @@ def _message(message: "Message") -> bytes:
 
 
 def _row(out: "Output", match: "Match") -> "tuple[tuple[str, ...], str]":
-    from memctl.cli.record_table import made
+    from memctl.cli.text_table import made
     from memctl.formats.chat import text_of
 
     message = match.message

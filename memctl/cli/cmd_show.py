@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from memctl.cli.option_values import output_format
 from memctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,11 +35,7 @@ def command(
     """Print a conversation: index, role, time, id and markers of each message, then what it says."""
     invocation: Invocation = ctx.obj
     out = invocation.out
-    if as_json and form not in (None, "json"):
-        raise UsageError(f"--json and -f {form} contradict each other")
-    form = form or ("json" if as_json else "text")
-    if form not in FORMATS:
-        raise UsageError(f"no format {form}; there are {', '.join(FORMATS)}")
+    form = output_format(form, as_json, FORMATS, "text")
     if follow and ref == "-":
         raise UsageError("standard input ends; there is nothing to follow")
     if follow and form == "json":

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from memctl.api import Store
+    from memctl.api.memory import Memory
     from memctl.cli.output import Output
     from memctl.settings import Settings
 
@@ -102,6 +103,11 @@ class Invocation:
         self.out.detail(f"the store is {self.root}")
         tenant = None if self.tenant is None else reference_part(self.tenant, "tenant")
         return Store(self.root, tenant=tenant, settings=self.settings, now_us=self.now_us, run_id=self.run_id)
+
+    def memory(self, user: str) -> Memory:
+        """The memory of a user as one is typed, `%XX` decoded. Raises BadReference."""
+        store = self.store()
+        return store.memory(store.setup.reference(user, conversation=False).user)
 
 
 def _time(text: str, *, is_flag: bool) -> int:

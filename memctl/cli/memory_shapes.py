@@ -161,7 +161,7 @@ SHAPES: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("left_out", "list", "lines that are no records; those of a tier stay where they are"),
         ("left_out[].user", "text", ""),
         ("left_out[].where", "text", "hot, warm, cold or journal"),
-        ("left_out[].line", "number", "line of the file, from 1"),
+        ("left_out[].line", "number", "line of the file, from 1; 0: the journal as a whole"),
         ("accesses", "number", "accesses of recalls that were folded in"),
         ("summaries", "number", "records that entered cold with a summary"),
         ("summary_troubles", "list", "records whose summary is not the command's, or that have none"),

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from memctl.core import jsonl, keys, lines, utf8
+from memctl.core.line_reasons import why
 from memctl.core.message import GO_LINE_BYTES
 from memctl.core.problems import ERROR, INFO, WARNING
-from memctl.core.reasons import why
 
 #: Faults for which the whole line leaves the file.
 WHOLE_LINE = frozenset(("torn-tail", "bad-json", "not-a-message", "not-a-record", "blank-line"))

@@ -57,6 +57,13 @@ def is_compact(value: Any, data: bytes) -> bool:
         return False
 
 
+def compact(value: Any) -> bytes:
+    """The most common form of a value, after `is_compact` was asked. Raises TypeError or ValueError."""
+    data: bytes = _orjson_dumps(value)
+    # What orjson returns lies in a block of at least 1 KB; a copy takes the room that it needs.
+    return data[:-1] + data[-1:]
+
+
 def exact(text: str, constants: Constants | None = None) -> Any:
     """The value of a JSON text with integers digit for digit and lone surrogates kept.
 

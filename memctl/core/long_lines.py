@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from memctl.core import calls, faults, lines, utf8
 from memctl.core.faults import Fault, Looked
+from memctl.core.line_reasons import why
 from memctl.core.problems import ERROR, WARNING
-from memctl.core.reasons import why
 
 #: Strings beyond this are short in an outline.
 _KEPT_BYTES = 1 << 16
@@ -108,7 +108,7 @@ def _may_hold_another(data: bytes, kind: lines.Kind) -> bool:
 def _copied(value: dict[str, Any], kind: lines.Kind) -> list[str]:
     """The texts of a message that a report or a made result repeats."""
     if not kind.for_go:
-        from memctl.core.record_lines import TIMES
+        from memctl.core.record import TIMES
 
         return [text for key in (kind.key, *TIMES) if type(text := value.get(key)) is str]
     given = value.get("tool_calls")

@@ -103,7 +103,11 @@ TABLE: dict[str, Code] = {
         WARNING, "the same key twice in an object", why="which one is meant cannot be known; the last counts"
     ),
     "time-order": Code(INFO, "created_at lies before that of the message in front", why="nothing is lost"),
-    "bad-time": Code(WARNING, "created_at, or a time of a record, cannot be read as a time", why="what it was cannot be known"),
+    "bad-time": Code(
+        WARNING,
+        "created_at, or a time of a record, cannot be read as a time",
+        why="what it was cannot be known",
+    ),
     "bad-activities": Code(ERROR, "the activities are not a JSON array", "to quarantine"),
     "mode": Code(WARNING, "others have a permission on a file of the store", "it is taken away"),
     "symlink": Code(ERROR, "a link inside the store; links are not followed", why="where it leads is yours"),

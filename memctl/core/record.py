@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core import jsonl, times
-from memctl.core.members import members as members
-from memctl.core.members import spliced
+from memctl.core.json_members import members as members
+from memctl.core.json_members import spliced
 from memctl.core.tier import RANK, TIERS
 from memctl.errors import BadInput
 
@@ -40,6 +40,8 @@ KEYS = (
     "conversation",
     "rev",
 )
+#: Those that hold a time.
+TIMES = ("created_at", "last_access_at", "promoted_at")
 #: Left out of a new record where they are empty.
 _OPTIONAL = frozenset(("categories", "metadata", "size_bytes", "pinned", "tier_access_count", "conversation"))
 
@@ -192,14 +194,19 @@ def read(line: bytes, tier: str) -> Record | None:
     id = value.get("id")
     if type(id) is not str or not id:
         return None
+    return Record(id, tier, rev_of(value), value, line)
+
+
+def rev_of(value: Mapping[str, Any]) -> int:
+    """The number of a version as a line has it, 0 where there is none that can be one."""
     rev = value.get("rev")
-    return Record(id, tier, rev if type(rev) is int and rev > 0 else 0, value, line)
+    return rev if type(rev) is int and rev > 0 else 0
 
 
 def newer(one: Record, other: Record) -> Record:
     """Which of two lines of one id is the record: the higher `rev`; of equal ones the hotter, then the later.
 
-    `other` stands behind `one` in a file, or in a file of a colder tier.
+    `other` stands behind `one` where both are in one file.
     """
     if one.rev != other.rev:
         return one if one.rev > other.rev else other
@@ -224,6 +231,15 @@ def with_values(raw: bytes, changes: Mapping[str, Any]) -> bytes:
 def with_texts(raw: bytes, texts: Mapping[str, str]) -> bytes:
     """As `with_values`, each value given as JSON."""
     return spliced(raw, {**{key: texts[key] for key in KEYS if key in texts}, **texts})
+
+
+def changed(record: Record, changes: Mapping[str, str | int]) -> bytes:
+    """As `with_values` of a record's line, where many are changed. A text among the changes is ASCII."""
+    if not jsonl.is_compact(record.value, record.raw):
+        return with_values(record.raw, changes)
+    # Written anew, a line of this form has the same bytes but for what is changed.
+    ordered = {key: changes[key] for key in KEYS if key in changes}
+    return jsonl.compact({**record.value, **ordered, **changes})
 
 
 def with_accesses(record: Record, count: int, last: str) -> Record:
@@ -273,8 +289,9 @@ def checked(value: Mapping[str, Any]) -> dict[str, Any]:
         raise BadInput(f"no tier {value['tier']}; there are {', '.join(TIERS)}")
     if any(type(name) is not str for name in value.get("categories") or ()):
         raise BadInput("categories must be a list of text")
-    if any(type(text) is not str for text in (value.get("metadata") or {}).values()):
-        raise BadInput("metadata must be an object of text")
+    for key, text in (value.get("metadata") or {}).items():
+        if type(text) is not str:
+            raise BadInput(f"metadata must be an object of text, and {key!r} in it is none")
     if value.get("id") is not None and not str(value["id"]).strip():
         raise BadInput("the id of a record cannot be blank")
     return dict(value)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from memctl.core.calls import shown
 from memctl.core.line_examination import DEFAULT, LineExamination
 from memctl.core.problems import WARNING
-from memctl.core.record_lines import FORGOTTEN, RECORD, TIMES
+from memctl.core.record import TIMES, rev_of
+from memctl.core.record_lines import FORGOTTEN, RECORD
 from memctl.core.seen import Seen
 from memctl.core.times import stored
 
@@ -54,8 +55,7 @@ class RecordExamination(LineExamination):
 
     def _is_again(self, id: str, value: dict[str, Any], line: bytes, offset: int, size: int) -> bool:
         """Whether a line leaves, because the last one with this version of its record is the same."""
-        rev = value.get("rev")
-        version = hash((id, rev if type(rev) is int and rev > 0 else 0))
+        version = hash((id, rev_of(value)))
         bytes_now, bytes_before = hash(line), self._versions.get(version)
         self._versions[version] = bytes_now
         if bytes_before is None:

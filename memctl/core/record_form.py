@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memctl.core import go_json, jsonl, times
-from memctl.core.record import KEYS, UNSET, Record, with_values
+from memctl.core.record import KEYS, TIMES, UNSET, Record, with_values
 from memctl.errors import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-_TIMES = ("created_at", "last_access_at", "promoted_at")
 _COUNTS = ("access_count", "size_bytes")
 _LEFT_OUT_IF_EMPTY = ("categories", "metadata", "size_bytes", "pinned", "conversation")
 
@@ -23,7 +22,7 @@ def line(fields: Mapping[str, Any]) -> bytes:
     for key in _COUNTS:
         if key in values and (type(values[key]) is not int or not 0 <= values[key] < 1 << 63):
             raise BadInput(f"{key} must be a whole number, 0 or more")
-    for key in _TIMES:
+    for key in TIMES:
         if key in values:
             values[key] = time(values[key], key)
     if values.get("metadata"):

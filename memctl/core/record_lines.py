@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from memctl.core.lines import Kind
 
-#: The keys of a record that hold a time.
-TIMES = ("created_at", "last_access_at", "promoted_at")
-
 
 def has_id(value: object) -> bool:
     """An object with an id that is text and not empty."""

@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 #: By role of the message that a record is made from, as agentflow-go has it; of all other roles 0.5.
 IMPORTANCE_BY_ROLE = {"user": 0.7, "assistant": 0.6, "tool": 0.4}
 
-_TIMES = ("created_at", "last_access_at", "promoted_at")
 _COUNTS = ("access_count", "tier_access_count", "size_bytes")
 _LEFT_OUT_IF_EMPTY = ("categories", "metadata", "size_bytes", "pinned", "tier_access_count", "conversation")
 _EMPTY = ('""', "[]", "{}", "0", "false")
 #: Room for what is added to a line that came in: no line may grow beyond what is read.
 _ADDED_BYTES = 1024
+#: What a line of the archive has beside the record's own: a record with both comes out of it.
+_ARCHIVE_MARKS = ("archived_at", "archived_for")
+#: What such a line says of the tier that the record left, of no meaning where it enters one anew.
+_OF_ITS_TIER = ("tier", "promoted_at", "tier_access_count")
 _BOM = b"\xef\xbb\xbf"
 _HINT = "a text is given as memctl remember USER TEXT"
 
@@ -35,6 +38,7 @@ class Given(NamedTuple):
     """A record on its way in: its fields as values, and as JSON where they came so; what is null is absent.
 
     `number` is the line of the input, 0 for a text that was typed. `provenance` goes into the metadata.
+    `returns` says that it comes out of the archive: it enters a tier now, whatever its accesses say.
     """
 
     id: str | None
@@ -42,6 +46,7 @@ class Given(NamedTuple):
     texts: dict[str, str]
     number: int = 0
     provenance: str = ""
+    returns: bool = False
 
 
 def typed(content: str, fields: Mapping[str, Any], *, id: str | None = None, provenance: str = "") -> Given:
@@ -110,16 +115,20 @@ def of_line(line: bytes, number: int = 0) -> Given:
     for key in _COUNTS:
         if key in value and (type(value[key]) is not int or value[key] < 0):
             raise BadInput(f"{key} must be a whole number, 0 or more")
-    for key in _TIMES:
+    for key in records.TIMES:
         if key in value:
             _take_time(key, value)
     id = value.pop("id", None)
     value.pop("rev", None)
+    returns = all(type(value.get(key)) is str for key in _ARCHIVE_MARKS)
+    if returns:
+        for key in (*_ARCHIVE_MARKS, *_OF_ITS_TIER):
+            value.pop(key, None)
     if texts:
         texts = {key: texts[key] for key in value}
     if id is None and "content" not in value:
         raise BadInput("content is missing")
-    return Given(id, value, texts, number)
+    return Given(id, value, texts, number, returns=returns)
 
 
 def _take_time(key: str, value: dict[str, Any]) -> None:
@@ -173,7 +182,7 @@ def new_line(given: Given, id: str, *, now: str, tier: str = HOT, rev: int = 1) 
         "tier": jsonl.quote(tier),
         "access_count": "0",
         "last_access_at": stamp,
-        "promoted_at": jsonl.quote(UNSET),
+        "promoted_at": stamp if given.returns else jsonl.quote(UNSET),
         **_texts_of(given),
         "id": written(id),
         "rev": str(rev),
@@ -207,7 +216,7 @@ def changed_line(given: Given, record: Record, *, now: str, rev: int) -> tuple[b
 
 def _texts_of(given: Given) -> dict[str, str]:
     """The fields that are given, as JSON; a time is as it was taken in."""
-    texts, kept = given.texts, given.texts.keys() - _TIMES
+    texts, kept = given.texts, given.texts.keys() - records.TIMES
     return {key: texts[key] if key in kept else written(value) for key, value in given.fields.items()}
 
 

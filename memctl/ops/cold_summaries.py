@@ -9,11 +9,11 @@ from memctl.core import cold_summary
 from memctl.core import record as records
 from memctl.core.tier import COLD
 from memctl.errors import BadConfig, Unavailable
-from memctl.ops import child, migrating
-from memctl.store import tiers
+from memctl.ops import child, reconcile_user
+from memctl.store import line_files
 
 if TYPE_CHECKING:
-    from memctl.ops.migrating import Look
+    from memctl.ops.reconcile_user import Look
     from memctl.ops.setup import Setup
     from memctl.settings import Settings
 
@@ -57,9 +57,9 @@ class Summarizer:
                 row = look.found.seen[id]
                 tier = row.state.tier
                 if tier not in fds:
-                    fds[tier] = tiers.open_for_reading(setup.layout.tier(tier, user))
+                    fds[tier] = line_files.open_for_reading(setup.layout.tier(tier, user))
                 fd = fds[tier]
-                record = None if fd is None else records.read(migrating.line_of(fd, row), tier)
+                record = None if fd is None else records.read(reconcile_user.line_of(fd, row), tier)
                 if record is None or record.id != id or not cold_summary.is_large(record, self._min_bytes):
                     continue
                 if not cold_summary.takes_one(record):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.errors import AccessDenied
 from memctl.ops.setup import stamp
-from memctl.store import directories, files, log, trash
+from memctl.store import directories, files, log, moving, trash
 
 if TYPE_CHECKING:
     from memctl.core.names import Reference
@@ -75,8 +75,8 @@ def _to_trash(setup: Setup, reference: Reference, dir_fd: int, activities: str, 
             directories.sync_chain(root, parts[:-1])
         copied = files.is_file(dir_fd, activities)
         if copied:
-            files.copy(dir_fd, activities, trash_fd, activities, trash_fd, fsync=durable)
-        files.move(dir_fd, name, trash_fd, name, trash_fd, fsync=durable)
+            moving.copy(dir_fd, activities, trash_fd, activities, trash_fd, fsync=durable)
+        moving.move(dir_fd, name, trash_fd, name, trash_fd, fsync=durable)
         if copied:
             files.unlink(dir_fd, activities, fsync=durable)
     finally:

@@ -11,18 +11,26 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memctl.core import lines, marker, names, traces
+from memctl.core import lines, names, traces
 from memctl.core import record as records
 from memctl.core.record_lines import RECORD
 from memctl.core.tier import COLD, TIERS
 from memctl.core.traces import Traces
-from memctl.errors import BadInput, BadName, NotFound, UsageError
-from memctl.ops import sources
+from memctl.errors import BadInput, NotFound, UsageError
+from memctl.ops import forget_quarantine, forget_sources
 from memctl.ops.setup import rfc3339
-from memctl.store import archive, erasure, forgotten, journal, quarantine, scanning, settling, tiers
+from memctl.store import (
+    archive,
+    erasure,
+    forgotten,
+    journal,
+    line_files,
+    tiers,
+    unfinished,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from memctl.core.filtering import Filters
     from memctl.core.record import Record
@@ -61,10 +69,10 @@ class _Plan(NamedTuple):
 
     rows: dict[str, dict[str, Any]]
     already: list[str]
-    sought: sources.Sought
+    sought: forget_sources.Sought
     damaged: int
     items: list[dict[str, Any]]
-    looked: sources.Looked
+    looked: forget_sources.Looked
     others: list[str]
     texts: dict[str, str]
 
@@ -103,15 +111,15 @@ def forget(
     layout, fsync = setup.layout, setup.fsync()
     with setup.records_lock(user, "forget"):
         timeout_s = float(setup.settings["lock.timeout_s"])
-        settling.settle(layout, user, timeout_s, fsync=fsync)
+        unfinished.clear_up(layout, user, timeout_s, fsync=fsync)
         plan = _planned(setup, user, ids, filters, words, source)
         gone = plan.sought.traces.ids
         forgotten.add(layout, user, (*plan.rows, *plan.looked.copies), rfc3339(setup.time_us()), fsync)
         holdings = plan.looked.holdings
         if source:
-            holdings = sources.erase(setup, user, plan.sought, holdings)
+            holdings = forget_sources.erase(setup, user, plan.sought, holdings)
         for item in plan.items:
-            _remove_item(setup, user, item)
+            forget_quarantine.remove(setup, user, item)
         journal.forget(layout, user, gone, timeout_s, fsync=fsync)
         for tier, place in _places(setup, user):
             erasure.remove_lines(layout, place, partial(_goes, tier, plan.sought.traces), fsync=fsync)
@@ -125,7 +133,7 @@ def _check_known(setup: Setup, user: str) -> None:
     layout = setup.layout
     places = [*(place for _, place in _places(setup, user)), layout.forgotten(user)]
     if not any(os.path.lexists(place.path) for place in places):
-        raise NotFound(f"no records of {user}; the store is {layout.root}", hint="memctl stats")
+        raise setup.no_user(user, "records")
 
 
 def _places(setup: Setup, user: str) -> list[tuple[str, Place]]:
@@ -164,7 +172,7 @@ def _planned(
     texts: set[str] = set()
     odd: list[tuple[Place, int, bytes]] = []
     for _, place in _places(setup, user):
-        for number, line in enumerate(tiers.lines(place), 1):
+        for number, line in enumerate(line_files.lines(place), 1):
             record = records.read(line.data, COLD)
             if record is None:
                 odd.append((place, number, line.data))
@@ -175,9 +183,9 @@ def _planned(
     by_conversation = {name: frozenset(found) for name, found in messages.items()}
     if already:
         # The records are gone, and with them their texts: the messages may still tell them.
-        texts |= sources.texts_of(setup, user, by_conversation)
+        texts |= forget_sources.texts_of(setup, user, by_conversation)
     looked_for = Traces(texts, (*rows, *already))
-    sought = sources.Sought(looked_for, by_conversation)
+    sought = forget_sources.Sought(looked_for, by_conversation)
     others = [
         id for id, r in everything.items() if id not in rows and any(map(looked_for.in_text, _texts(r)))
     ]
@@ -186,8 +194,8 @@ def _planned(
         already,
         sought,
         sum(_goes_as_damaged(*line, looked_for) for line in odd),
-        list(_items(setup, user, sought)),
-        sources.look(setup, user, sought, remove=source),
+        list(forget_quarantine.items(setup, user, sought)),
+        forget_sources.look(setup, user, sought, remove=source),
         sorted(others),
         {id: everything[id].searchable for id in rows},
     )
@@ -202,8 +210,8 @@ def _named(
     for id in ids:
         if id not in everything and id not in known:
             raise NotFound(
-                f"no record {id} of {user}; nothing was forgotten",
-                hint=f"memctl records {names.Reference(user).written()}",
+                f"no record {id} of {names.Reference(user).written()}; nothing was forgotten",
+                hint=f"memctl records {names.Reference(user).written()} shows the ids",
             )
     return [id for id in ids if id in everything], [id for id in ids if id not in everything]
 
@@ -252,52 +260,10 @@ def _goes_as_damaged(place: Place, number: int, line: bytes, looked_for: Traces)
     return True
 
 
-# -- quarantine -------------------------------------------------------------------------------------------
-
-
-def _items(setup: Setup, user: str, sought: sources.Sought) -> Iterator[dict[str, Any]]:
-    """The items of the user's quarantine that hold what is sought."""
-    for note, fd in quarantine.opened(setup.layout, user):
-        reference = _reference(user, note.get("conversation"))
-        own = frozenset[str]()
-        if reference is not None:
-            own = sought.messages.get(reference.conversation or "", own)
-        size_bytes = os.fstat(fd).st_size
-        if any(_is_held(line.data, sought, own) for line in scanning.scan(fd, 0, size_bytes)):
-            conversation = None if reference is None else reference.written()
-            yield {"id": note["id"], "conversation": conversation, "bytes": size_bytes}
-
-
-def _is_held(line: bytes, sought: sources.Sought, own: frozenset[str]) -> bool:
-    if sought.traces.in_line(line):
-        return True
-    found = (piece.message for piece in lines.read_line(line) if piece.message is not None) if own else ()
-    return any(marker.message_id(message) in own for message in found)
-
-
-def _reference(user: str, written: object) -> names.Reference | None:
-    """The conversation of the user that a note names."""
-    try:
-        reference = names.parse_reference(written) if type(written) is str else None
-    except (BadName, UsageError):
-        return None
-    return reference if reference is not None and reference.user == user else None
-
-
-def _remove_item(setup: Setup, user: str, item: dict[str, Any]) -> None:
-    """Remove an item, not while a command that set it aside is at work."""
-    reference = _reference(user, item["conversation"])
-    if reference is None:
-        quarantine.take_back(setup.layout, user, item["id"], fsync=setup.fsync())
-        return
-    with setup.lock(reference, "forget"):
-        quarantine.take_back(setup.layout, user, item["id"], fsync=setup.fsync())
-
-
 # -- the report -------------------------------------------------------------------------------------------
 
 
-def _report(user: str, plan: _Plan, holdings: list[sources.Holding], *, applied: bool) -> Forgotten:
+def _report(user: str, plan: _Plan, holdings: list[forget_sources.Holding], *, applied: bool) -> Forgotten:
     return Forgotten(
         user=user,
         applied=applied,

@@ -10,7 +10,7 @@ from memctl.core.problems import ACTIONS, ERROR, WARNING, Problem, problem
 from memctl.formats import files as formats
 from memctl.ops import tokens as token_counts
 from memctl.ops.excerpts import Excerpt, around
-from memctl.ops.forms import form_of, is_foreign
+from memctl.ops.file_format import form_of, is_foreign
 from memctl.ops.targets import Failed, each, listed, open_row, settled_size, source_of
 from memctl.store.census import ACTIVITIES, LOG, RECORDS, Listed, check_readable
 from memctl.store.examined import Examined

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memctl.core import record as records
 from memctl.core.tier import TIERS
 from memctl.ops.records import missing
-from memctl.store import lookup, settling, tiers
+from memctl.store import line_files, lookup, unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ def pin(setup: Setup, user: str, ids: Sequence[str], *, pinned: bool) -> Pinned:
     setup.ensure_store()
     with setup.records_lock(user, "pin" if pinned else "unpin"):
         timeout_s = float(setup.settings["lock.timeout_s"])
-        settling.settle(setup.layout, user, timeout_s, fsync=setup.fsync())
+        unfinished.clear_up(setup.layout, user, timeout_s, fsync=setup.fsync())
         found = lookup.find(setup.layout, user, wanted)
         if absent := set(wanted) - found.keys():
             raise missing(setup, user, absent)
@@ -44,5 +44,5 @@ def pin(setup: Setup, user: str, ids: Sequence[str], *, pinned: bool) -> Pinned:
                 for id in changed
                 if found[id].tier == tier
             ]
-            tiers.append(setup.layout, setup.layout.tier(tier, user), lines, fsync=setup.fsync())
+            line_files.append(setup.layout.tier(tier, user), lines, fsync=setup.fsync())
     return Pinned(user, pinned, changed, [id for id in wanted if id not in set(changed)])

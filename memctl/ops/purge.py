@@ -14,7 +14,7 @@ from memctl.core import names, times
 from memctl.core import record as records
 from memctl.core.tier import COLD
 from memctl.errors import BadName, MemctlError, UsageError, of_system
-from memctl.store import erasure, history, leftovers, people, quarantine, settling, tiers, trash
+from memctl.store import erasure, history, leftovers, line_files, quarantine, trash, unfinished, users
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -91,14 +91,14 @@ class _Run:
     def archive(self) -> None:
         """The archived records of each user, by when they were archived."""
         layout = self._setup.layout
-        for user in people.archived(layout):
+        for user in users.archived(layout):
             with self._going("archive", user, None), ExitStack() as held:
                 if self._apply:
                     held.enter_context(self._setup.records_lock(user, "purge"))
                     timeout_s = float(self._setup.settings["lock.timeout_s"])
-                    settling.settle(layout, user, timeout_s, fsync=self._setup.fsync())
+                    unfinished.clear_up(layout, user, timeout_s, fsync=self._setup.fsync())
                 rows = []
-                for line in tiers.lines(layout.archive(user)):
+                for line in line_files.lines(layout.archive(user)):
                     record = records.read(line.data, COLD)
                     when = None if record is None else record.value.get("archived_at")
                     when = when if type(when) is str else None

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core import names
 from memctl.core.names import Reference
-from memctl.errors import CannotCreate, Changing, MemctlError, NotFound, UsageError, of_system
+from memctl.errors import CannotCreate, Changing, MemctlError, UsageError, of_system
 from memctl.ops import rebuild_search
 from memctl.ops.listing import conversations
-from memctl.ops.recalling import LEXICAL
+from memctl.ops.recalled import LEXICAL
 from memctl.ops.source import open_source
-from memctl.store import caches, tiers, whole
+from memctl.store import caches, tiers, users, whole
 from memctl.store.entries import ENTRY_BYTES, HEADER_BYTES, Damaged
 from memctl.store.sidecar import Index, is_header
 
@@ -63,8 +63,7 @@ def rebuild(
     users are compared, and made where they are missing or wrong; those that are named by a conversation
     alone keep theirs. With semantic retrieval the vectors of users are made anew. Token totals of an index
     that is right stay; those of a wrong one are counted anew when they are needed. Of many, one that cannot
-    be opened does not stop the next. Raises NotFound for an
-    argument that names nothing.
+    be opened does not stop the next. Raises NotFound for an argument that names nothing.
     """
     references = [_reference(setup, argument) for argument in arguments]
     owners = _owners(setup, references)
@@ -88,8 +87,11 @@ def rebuild(
             progress(done + 1, steps)
     for done, user in enumerate(owners, len(chosen)):
         try:
-            records += len(tiers.read(setup.layout, user).records)
-            states = list(rebuild_search.compared(setup, user, check=check))
+            found = list(rebuild_search.compared(setup, user, check=check))
+            states = [row.state for row in found]
+            # An index that has just caught up with the files has counted them.
+            counted = next((row.documents for row in found if row.kind == "records"), None)
+            records += len(tiers.read(setup.layout, user).records) if counted is None else counted
             if not check and setup.settings["retrieval.mode"] != LEXICAL:
                 from memctl.ops.retrieval import rebuild as make_vectors
 
@@ -133,7 +135,7 @@ def _owners(setup: Setup, references: Sequence[Reference]) -> list[str]:
     """The users that are named as such; without any reference all that have a conversation or a record."""
     named = [reference.user for reference in references if reference.conversation is None]
     if not references:
-        named = sorted({*tiers.users(setup.layout), *(found.user for found in conversations(setup))})
+        named = sorted({*users.with_records(setup.layout), *(found.user for found in conversations(setup))})
     return list(dict.fromkeys(named))
 
 
@@ -148,8 +150,8 @@ def _chosen(setup: Setup, references: Sequence[Reference]) -> list[Reference]:
             if reference not in found:
                 raise setup.missing(reference)
             found = [reference]
-        elif not found and reference.user not in tiers.users(setup.layout):
-            raise NotFound(f"no user {reference.written()} in {setup.layout.root}", hint="memctl list")
+        elif not found and reference.user not in users.with_records(setup.layout):
+            raise setup.no_user(reference.user)
         chosen.update(dict.fromkeys(found))
     return list(chosen)
 

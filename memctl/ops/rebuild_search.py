@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from memctl.store.search.marks import Truth
 
 
-def compared(setup: Setup, user: str, *, check: bool) -> Iterator[str]:
+class Compared(NamedTuple):
+    """How an index was, and how many records or messages it has; None where it was not opened for that."""
+
+    kind: str
+    state: str
+    documents: int | None = None
+
+
+def compared(setup: Setup, user: str, *, check: bool) -> Iterator[Compared]:
     """How each search index of a user was: `right`, `missing`, or `wrong`.
 
     One that is behind its files is right, for readers let it catch up. Without `check` it has caught up
@@ -27,31 +35,33 @@ def compared(setup: Setup, user: str, *, check: bool) -> Iterator[str]:
             yield _of_kind(setup, user, kind, path, check=check)
 
 
-def _of_kind(setup: Setup, user: str, kind: str, path: str, *, check: bool) -> str:
+def _of_kind(setup: Setup, user: str, kind: str, path: str, *, check: bool) -> Compared:
     if kind == "messages":
         from memctl.store.search.messages import Logs
 
-        return _compared(path, Logs(setup.layout, user), check=check)
+        return _compared(kind, path, Logs(setup.layout, user), check=check)
     from memctl.store.search.records import RecordFiles
 
     with closing(RecordFiles(setup.layout, user)) as files:
-        return _compared(path, files, check=check)
+        return _compared(kind, path, files, check=check)
 
 
-def _compared(path: str, truth: Truth, *, check: bool) -> str:
+def _compared(kind: str, path: str, truth: Truth, *, check: bool) -> Compared:
     if not truth.marks():
         # There is nothing to find; an index that is left belongs to nothing.
-        return "right"
+        return Compared(kind, "right", 0)
     from memctl.store.search.catching_up import differences, drop, open_current
 
     if check:
-        return "wrong" if differences(path, truth) else "right"
+        return Compared(kind, "wrong" if differences(path, truth) else "right")
     index, report = open_current(path, truth)
-    index.close()
+    with index:
+        documents = index.corpus.live
     if report.rebuilt:
-        return "missing" if report.saved else "right"
+        return Compared(kind, "missing" if report.saved else "right", documents)
     if not differences(path, truth):
-        return "right"
+        return Compared(kind, "right", documents)
     drop(path)
-    open_current(path, truth)[0].close()
-    return "wrong"
+    index, _ = open_current(path, truth)
+    with index:
+        return Compared(kind, "wrong", index.corpus.live)

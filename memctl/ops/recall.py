@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memctl.core import record as records
-from memctl.core.taking import Taken
+from memctl.core.recall_answer import Taken
 from memctl.core.tier import TIERS
 from memctl.errors import MemctlError
-from memctl.ops.recalling import LEXICAL, OVERLAP, SEMANTIC, Outcome, Recall, weights
+from memctl.ops.recalled import LEXICAL, OVERLAP, SEMANTIC, Outcome, Recall, weights
 from memctl.ops.setup import rfc3339
 from memctl.store import journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from memctl.core.recalled import Recalled
-    from memctl.ops.recalling import Asked
+    from memctl.core.recall_answer import Recalled
+    from memctl.ops.recalled import Asked
     from memctl.ops.setup import Setup
 
 

@@ -8,10 +8,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core import record as records
+from memctl.core.recall_answer import Candidate, Taken, take
 from memctl.core.relevance import merit
 from memctl.core.relevance.ranking import Ranked
-from memctl.core.taking import Candidate, Taken, take
-from memctl.ops.recalling import BOTH, RECENT, Outcome
+from memctl.ops.recalled import BOTH, RECENT, Outcome
 from memctl.store import tiers
 from memctl.store.search import masks
 from memctl.store.search.answering import Moved, answer, index_path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from memctl.core.record import Record
-    from memctl.ops.recalling import Asked
+    from memctl.ops.recalled import Asked
     from memctl.ops.setup import Setup
     from memctl.store.search.index import Located, SearchIndex
 

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.core import overlap
 from memctl.core.filtering import created_us
+from memctl.core.recall_answer import Candidate, take
 from memctl.core.relevance import merit
-from memctl.core.taking import Candidate, take
 from memctl.core.tier import TIERS
 from memctl.ops import retrieval
-from memctl.ops.recalling import OVERLAP, PARTS, RECENT, Outcome
+from memctl.ops.recalled import OVERLAP, PARTS, RECENT, Outcome
 from memctl.store import tiers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from memctl.core.record import Record
-    from memctl.ops.recalling import Asked
+    from memctl.ops.recalled import Asked
     from memctl.ops.setup import Setup
 
 _HOUR_US = 3_600_000_000

@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core import observing, times
-from memctl.core.names import Reference
 from memctl.core.tier import TIERS
 from memctl.core.tiering import Policy
-from memctl.errors import BadInput, Changing, LockTimeout, MemctlError, NotFound, of_system
-from memctl.ops import migrating
+from memctl.errors import BadInput, Changing, LockTimeout, MemctlError, of_system
+from memctl.ops import reconcile_user
 from memctl.ops.cold_summaries import Summaries, Summarizer
-from memctl.ops.refreshing import refresh
+from memctl.ops.refresh_search import refresh
 from memctl.ops.setup import rfc3339
-from memctl.store import archive, directories, events, settling, tiers
+from memctl.store import archive, directories, events, tiers, unfinished
+from memctl.store.users import with_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from memctl.core.migration import Move
     from memctl.core.observing import MigrationObserver
-    from memctl.ops.migrating import Look, Rules
+    from memctl.ops.reconcile_user import Look, Rules
     from memctl.ops.setup import Setup
     from memctl.settings import Settings
 
@@ -139,7 +139,7 @@ def rules_of(settings: Settings) -> Rules:
         name = _POLICY + field.removesuffix("_s")
         if settings.origin(name) != "default":
             given[field] = settings[name]
-    return migrating.Rules(policy._replace(**given), single, settings["policy.evict"] == "archive")
+    return reconcile_user.Rules(policy._replace(**given), single, settings["policy.evict"] == "archive")
 
 
 def at(setup: Setup, now: datetime | str | float | None) -> Setup:
@@ -155,13 +155,11 @@ def at(setup: Setup, now: datetime | str | float | None) -> Setup:
 def users(setup: Setup, named: Sequence[str], *, everybody: bool) -> list[str]:
     """The users of a run, each once. Raises NotFound for a name that nothing in the store has."""
     if everybody:
-        return tiers.users(setup.layout)
+        return with_records(setup.layout)
     chosen = list(dict.fromkeys(named))
     for user in chosen:
         if not _is_known(setup, user):
-            raise NotFound(
-                f"no user {Reference(user).written()} in {setup.layout.root}", hint="memctl stats lists them"
-            )
+            raise setup.no_user(user)
     return chosen
 
 
@@ -231,9 +229,9 @@ def _results(
     task: Task, chosen: Sequence[str], jobs: int
 ) -> Iterator[tuple[str, Passed | MemctlError | None]]:
     if jobs > 1 and len(chosen) > 1:
-        from memctl.ops import sharing
+        from memctl.ops import parallel
 
-        yield from sharing.shared(run, task, chosen, jobs)
+        yield from parallel.shared(run, task, chosen, jobs)
         return
     summarizer = Summarizer(task.setup.settings, dry_run=task.dry_run)
     for user in chosen:
@@ -272,7 +270,7 @@ def _pass(task: Task, user: str, summarizer: Summarizer) -> Passed:
     setup, rules = task.setup, task.rules
     look = None
     try:
-        look = migrating.look(setup, user, rules)
+        look = reconcile_user.look(setup, user, rules)
         # A command that summarizes takes its time: nobody waits for it.
         summaries = summarizer.summaries(setup, user, look)
         if task.dry_run or look.is_settled:
@@ -284,12 +282,12 @@ def _pass(task: Task, user: str, summarizer: Summarizer) -> Passed:
     setup.ensure_store()
     with setup.records_lock(user, "reconcile"):
         layout, timeout_s = setup.layout, float(setup.settings["lock.timeout_s"])
-        left = settling.settle(layout, user, timeout_s, fsync=setup.fsync())
+        left = unfinished.clear_up(layout, user, timeout_s, fsync=setup.fsync())
         if look is None or left or not look.is_same(setup, user):
-            look = migrating.look(setup, user, rules)
+            look = reconcile_user.look(setup, user, rules)
             summaries = summarizer.summaries(setup, user, look)
         if not look.is_settled:
-            migrating.carry_out(setup, user, look, rules, summaries.texts)
+            reconcile_user.carry_out(setup, user, look, rules, summaries.texts)
             events.record_many(layout, user, map(_event, look.moves), rfc3339(setup.time_us()), setup.run_id)
     if look.moves or look.pending.accesses:
         refresh(setup, user)
@@ -311,9 +309,9 @@ def _passed(user: str, look: Look, rules: Rules, summaries: Summaries) -> Passed
         moves=look.moves,
         archived=len(evicted) if rules.keeps_evicted else 0,
         deleted=[] if rules.keeps_evicted else evicted,
-        accesses=sum(row.count for row in look.pending.accesses.values()),
+        accesses=sum(row.number for row in look.pending.accesses.values()),
         summaries=len(summaries.texts),
         troubles=summaries.troubles,
         left_out=sorted(bad, key=lambda row: (TIERS.index(row[0]), row[1]))
-        + [("journal", line) for line in look.pending.bad],
+        + [("journal", line) for line in [0] * bool(look.pending.unread) + look.pending.bad],
     )

@@ -9,7 +9,7 @@ from memctl.core import times
 from memctl.core.names import Reference
 from memctl.core.tier import RANK
 from memctl.errors import NotFound
-from memctl.store import archive, forgotten, journal, lookup, tiers
+from memctl.store import archive, forgotten, journal, line_files, lookup, tiers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -68,7 +68,7 @@ def _order(record: Record) -> tuple[int, int, str]:
 def _archived(setup: Setup, user: str) -> tuple[list[Record], list[Bad]]:
     bad = [
         tiers.Bad(ARCHIVE, number, line.terminated)
-        for number, line in enumerate(tiers.lines(setup.layout.archive(user)), 1)
+        for number, line in enumerate(line_files.lines(setup.layout.archive(user)), 1)
         if line.data.strip() and core.read(line.data, ARCHIVE) is None
     ]
     return [item.record for item in reversed(archive.read(setup.layout, user))], bad
@@ -84,13 +84,19 @@ def get(setup: Setup, user: str, id: str) -> Record:
     return record if found is None else core.with_accesses(record, *found)
 
 
+def unread_accesses(setup: Setup, user: str) -> str:
+    """Why the accesses of the journal are not counted in; "" where they are, or there are none."""
+    return journal.unread(setup.layout, user)
+
+
 def missing(setup: Setup, user: str, ids: Iterable[str]) -> NotFound:
     """The error for ids that no tier holds; it names the first, and where that is instead."""
     id = min(ids)
     name = Reference(user).written()
     if id in {item.record.id for item in archive.read(setup.layout, user)}:
         return NotFound(
-            f"the record {id} of {name} was archived", hint=f"memctl records {name} --archived shows it"
+            f"the record {id} of {name} was archived",
+            hint=f"memctl records {name} --archived shows it; its line brings it back: memctl help remember",
         )
     if id in forgotten.ids(setup.layout, user):
         return NotFound(

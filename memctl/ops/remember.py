@@ -13,7 +13,7 @@ from memctl.core import remembering
 from memctl.core.tier import HOT, TIERS
 from memctl.errors import BadInput, StorageError, UsageError
 from memctl.ops.setup import rfc3339
-from memctl.store import tiers
+from memctl.store import line_files
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -180,10 +180,10 @@ class _Writing:
 
     def _look_up(self, ids: set[str]) -> None:
         """The records with these ids; of those that are not there, what the archive and the list say."""
-        from memctl.store import archive, forgotten, lookup, settling
+        from memctl.store import archive, forgotten, lookup, unfinished
 
         timeout_s = float(self._setup.settings["lock.timeout_s"])
-        settling.settle(self._layout, self._user, timeout_s, fsync=self._setup.fsync())
+        unfinished.clear_up(self._layout, self._user, timeout_s, fsync=self._setup.fsync())
         self._stored = lookup.find(self._layout, self._user, ids)
         if len(self._stored) < len(ids):
             self._archived = {
@@ -226,7 +226,7 @@ class _Writing:
                 continue
             try:
                 place = self._layout.tier(tier, self._user)
-                tiers.append(self._layout, place, lines, fsync=self._setup.fsync())
+                line_files.append(place, lines, fsync=self._setup.fsync())
             except StorageError as error:
                 hint = f"what goes to {' and '.join(written)} is stored" if written else error.hint
                 raise StorageError(f"the memory of {self._user}: {error}", hint=hint) from error

@@ -12,7 +12,7 @@ from memctl.core.problems import ACTIONS, INFO, Problem, problem
 from memctl.errors import BadInput, Overtaken, UsageError
 from memctl.formats import files as formats
 from memctl.ops import aside, carrying, destination
-from memctl.ops.forms import form_of, is_foreign
+from memctl.ops.file_format import form_of, is_foreign
 from memctl.ops.repaired import Repaired, Repairs, Request, codes
 from memctl.ops.targets import each, listed, lock_of, open_row, settled_size, source_of
 from memctl.store import caches, log

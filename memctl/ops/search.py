@@ -13,7 +13,7 @@ from memctl.core.relevance import merit
 from memctl.core.relevance.ranking import Ranked
 from memctl.errors import NotFound
 from memctl.ops.read import messages_at
-from memctl.ops.recalling import BOTH, LEXICAL, SEMANTIC
+from memctl.ops.recalled import BOTH, LEXICAL, SEMANTIC
 from memctl.ops.searched import Match, Search, Where
 from memctl.ops.searched import where as look_in
 from memctl.ops.source import with_index
@@ -63,7 +63,9 @@ def search(
         def ask(index: SearchIndex) -> Search:
             return _Searching(setup, where, index, query, role, context, progress).answer(limit)
 
-        if not query.strip() or limit <= 0 or not where.logs.marks():
+        if not where.logs.marks():
+            return Search([], 0, None, {}, empty=where.user is not None)
+        if not query.strip() or limit <= 0:
             return Search([], 0, None, {})
         return answer(where.index_path, where.logs, ask)
 

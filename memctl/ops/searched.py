@@ -31,13 +31,15 @@ class Match(NamedTuple):
 class Search(NamedTuple):
     """The answer, best first. `copies` of messages in it were left out; `vectors` is what retrieval did.
 
-    `damaged` are the lines, by conversation, that hold, or also hold, what is no message.
+    `damaged` are the lines, by conversation, that hold, or also hold, what is no message. `empty` says that
+    it was a user who has no conversation.
     """
 
     found: list[Match]
     copies: int
     vectors: dict[str, object] | None
     damaged: dict[str, int]
+    empty: bool = False
 
 
 class Where(NamedTuple):

@@ -12,7 +12,7 @@ from memctl.formats.chat import MULTI_CONTENT_KEYS, parts
 from memctl.ops import remember
 from memctl.ops.read import read
 from memctl.ops.setup import rfc3339
-from memctl.store import archive, forgotten, settling, tiers
+from memctl.store import archive, forgotten, line_files, tiers, unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from memctl.ops.setup import Setup
 
 
+#: The last moment that RFC 3339 can write.
+_LATEST_US = 253_402_300_799_999_999
 _OWN_METADATA = frozenset(("role", "kind", "message_id", "name"))
 
 
@@ -72,10 +74,12 @@ def seed(
     candidates = [one for name, log in logs for one in _candidates(name, log, done.skipped)]
     if not candidates:
         return done
+    unknown_us = times.microseconds(fields.get("created_at"))
+    candidates = _in_order(candidates, setup.time_us() if unknown_us is None else unknown_us)
     setup.ensure_store()
     with setup.records_lock(user, "remember"):
         timeout_s = float(setup.settings["lock.timeout_s"])
-        settling.settle(setup.layout, user, timeout_s, fsync=setup.fsync())
+        unfinished.clear_up(setup.layout, user, timeout_s, fsync=setup.fsync())
         known = _Known(setup, user, again)
         new = []
         for one in candidates:
@@ -117,6 +121,22 @@ def _candidates(conversation: str, log: Log, skipped: dict[str, int]) -> Iterato
             name if type(name) is str else "",
             times.microseconds(created),
         )
+
+
+def _in_order(candidates: Iterable[_Candidate], unknown_us: int) -> list[_Candidate]:
+    """The messages with times that keep their order: where some are equal, each is a microsecond later.
+
+    One without a time has `unknown_us`. Programs that write no times, or whole seconds, or several messages
+    at once are common, and records have no other order than time.
+    """
+    placed = []
+    said_us, last_us = _LATEST_US, _LATEST_US
+    for one in candidates:
+        created_us = unknown_us if one.created_us is None else one.created_us
+        is_tied = said_us <= created_us <= last_us < _LATEST_US
+        said_us, last_us = created_us, last_us + 1 if is_tied else created_us
+        placed.append(one._replace(created_us=last_us))
+    return placed
 
 
 def _left_out(message: Message) -> tuple[str, str]:
@@ -234,4 +254,4 @@ def _append(
             given["created_at"] = rfc3339(one.created_us)
         record = Given(one.id, given, {}, 0, provenance)
         lines.append(remembering.new_line(record, one.id, now=now, tier=tier))
-    tiers.append(setup.layout, setup.layout.tier(tier, user), lines, fsync=setup.fsync())
+    line_files.append(setup.layout.tier(tier, user), lines, fsync=setup.fsync())

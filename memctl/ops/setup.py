@@ -94,6 +94,12 @@ class Setup(NamedTuple):
             hint=f"memctl list {Reference(reference.user).written()}; the store is {self.layout.root}",
         )
 
+    def no_user(self, user: str, what: str = "user") -> NotFound:
+        """The error for a user who is not there, or of whom there is no `what`."""
+        written = Reference(user).written()
+        said = f"no {what} {written}" if what == "user" else f"no {what} of {written}"
+        return NotFound(f"{said} in {self.layout.root}", hint="memctl stats lists the users")
+
     def ensure_store(self) -> None:
         """Make the store's own directory if it is missing. Raises BadConfig for a newer layout."""
         root = self.layout.root

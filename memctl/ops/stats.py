@@ -15,7 +15,7 @@ from memctl.errors import AlreadyExists, MemctlError, NotFound, UsageError, of_s
 from memctl.ops import tokens as counted
 from memctl.ops.events import events
 from memctl.ops.source import open_source, with_index
-from memctl.store import archive, census, files, people, tiers
+from memctl.store import archive, census, files, tiers, users
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -73,12 +73,10 @@ def stats(
     setup.check_layout()
     if metrics is not None:
         _check_metrics(metrics)
-    known = people.everyone(setup.layout)
+    known = users.everyone(setup.layout)
     if user is not None:
         if user not in known:
-            raise NotFound(
-                f"no user {Reference(user).written()}; the store is {setup.layout.root}", hint="memctl stats"
-            )
+            raise setup.no_user(user)
         found = Stats([_of(setup, user)], [])
     else:
         found = _of_all(setup, known, progress)

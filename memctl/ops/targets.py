@@ -99,7 +99,7 @@ def _of_argument(setup: Setup, argument: str) -> Iterable[Listed]:
             return found
         raise NotFound(
             f"no user {reference.written()} in {setup.layout.root}; for the path: ./{reference.written()}",
-            hint="memctl list",
+            hint="memctl stats lists the users",
         ) from None
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import AlreadyExists, NotFound
 from memctl.ops.setup import rfc3339, stamp
-from memctl.store import directories, files, quarantine, trash
+from memctl.store import directories, files, moving, quarantine, trash
 from memctl.store.trash import Trashed
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def restore(setup: Setup, reference: Reference) -> Trashed:
             activities = setup.layout.activities(reference.user, reference.conversation or "").name
             if files.is_file(entry_fd, activities):
                 _keep_stray(setup, reference, dir_fd, activities, entry_fd)
-                files.move(entry_fd, activities, dir_fd, activities, tmp_fd, fsync=setup.fsync())
-            files.move(entry_fd, place.name, dir_fd, place.name, tmp_fd, fsync=setup.fsync())
+                moving.move(entry_fd, activities, dir_fd, activities, tmp_fd, fsync=setup.fsync())
+            moving.move(entry_fd, place.name, dir_fd, place.name, tmp_fd, fsync=setup.fsync())
             directories.remove_empty(user_fd, item.entry)
         setup.event(reference.user, "memory.restored", conversation=reference.conversation, trash=item.entry)
     return item

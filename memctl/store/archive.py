@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core import record as records
 from memctl.core.tier import COLD
-from memctl.store import scanning, tiers
+from memctl.store import line_files, scanning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,24 +30,24 @@ class Archived(NamedTuple):
 
 
 def marks(archived_at: str, reason: str) -> dict[str, str]:
-    """What the line of a record in the archive has beside the record's own, as JSON; the time is given so."""
-    return {"archived_at": archived_at, "archived_for": f'"{reason}"'}
+    """What the line of a record in the archive has beside the record's own."""
+    return {"archived_at": archived_at, "archived_for": reason}
 
 
 def line(raw: bytes, archived_at: str, reason: str) -> bytes:
     """The line of a record in the archive, without LF: its own bytes, with two keys more."""
-    return records.with_texts(raw, marks(f'"{archived_at}"', reason))
+    return records.with_values(raw, marks(archived_at, reason))
 
 
 def append(layout: Layout, user: str, lines: Iterable[bytes], *, fsync: bool) -> None:
     """Add lines as `line` makes them, by one write, under the lock of the records; durable with `fsync`."""
-    tiers.append(layout, layout.archive(user), lines, fsync=fsync)
+    line_files.append(layout.archive(user), lines, fsync=fsync)
 
 
 def read(layout: Layout, user: str) -> list[Archived]:
     """The archived records, each id once, as its newest line has it, in the order of those lines."""
     found: dict[str, Archived] = {}
-    for stored in tiers.lines(layout.archive(user)):
+    for stored in line_files.lines(layout.archive(user)):
         record = records.read(stored.data, COLD)
         if record is not None:
             # The newest of an id stands where it was added.
@@ -63,7 +63,7 @@ def _archived(record: Record) -> Archived:
 
 def size_bytes(layout: Layout, user: str) -> int:
     """The size of the archive, 0 without one."""
-    fd = tiers.open_for_reading(layout.archive(user))
+    fd = line_files.open_for_reading(layout.archive(user))
     if fd is None:
         return 0
     try:
@@ -79,7 +79,7 @@ def take_back(layout: Layout, user: str, start: int, revs: Mapping[str, int], *,
     was about to leave. What the kill left of a line goes too: its record is in its tier.
     """
     place = layout.archive(user)
-    fd = tiers.open_for_reading(place)
+    fd = line_files.open_for_reading(place)
     if fd is None:
         return
     try:
@@ -88,7 +88,7 @@ def take_back(layout: Layout, user: str, start: int, revs: Mapping[str, int], *,
         kept = [stored.data for stored in added if stored.terminated and not _is_live(stored.data, revs)]
         if len(kept) < len(added):
             chunks = itertools.chain(scanning.stretch(fd, 0, start), (data + b"\n" for data in kept))
-            tiers.replace(layout, place, chunks, fsync=fsync)
+            line_files.replace(layout, place, chunks, fsync=fsync)
     finally:
         os.close(fd)
 

@@ -143,14 +143,24 @@ def drop_unfinished(path: str) -> None:
     except OSError:
         return
     try:
-        for name in os.listdir(dir_fd):
-            process, _, random = name[1:].partition("-")
-            if name[0] == "." and process.isdigit() and len(random) == 12 and not _is_alive(int(process)):
-                disk.unlink(name, dir_fd=dir_fd)
+        for name in unfinished(dir_fd):
+            disk.unlink(name, dir_fd=dir_fd)
     except OSError:
         pass
     finally:
         os.close(dir_fd)
+
+
+def unfinished(dir_fd: int) -> list[str]:
+    """What processes that are no more were making in a directory, and what SQLite had beside it."""
+    return [
+        name
+        for name in os.listdir(dir_fd)
+        if name.startswith(".")
+        for process, _, random in [name[1:].partition("-")]
+        if len(random.partition("-")[0]) == 12 and process.isascii() and process.isdecimal()
+        if not _is_alive(int(process))
+    ]
 
 
 def _is_alive(process: int) -> bool:

@@ -7,7 +7,7 @@ import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from memctl.errors import AccessDenied, CannotCreate
+from memctl.errors import AccessDenied, CannotCreate, InTheWay
 from memctl.store import disk
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ def _open_child(fd: int, part: str, path: str, create: bool, fsync: bool) -> int
             raise
     except (NotADirectoryError, OSError) as error:
         if is_link(fd, part):
-            raise AccessDenied(f"{path} is a symbolic link; links inside a store are not followed") from None
+            raise InTheWay(f"{path} is a symbolic link; links inside a store are not followed") from None
         if isinstance(error, NotADirectoryError):
-            raise AccessDenied(f"{path} is not a directory") from None
+            raise InTheWay(f"{path} is not a directory") from None
         raise error
     try:
         disk.mkdir(part, 0o700, dir_fd=fd)

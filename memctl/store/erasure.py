@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from memctl.core.edits import Edits
-from memctl.store import caches, directories, files, leftovers, revision, scanning, tiers, vectors
+from memctl.store import caches, directories, leftovers, line_files, revision, scanning, vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ def remove_lines(layout: Layout, place: Place, goes: Callable[[bytes], bool], *,
 
     Called under the lock of the records. All other bytes stay; a file of which nothing stays is removed.
     """
-    fd = tiers.open_for_reading(place)
+    fd = line_files.open_for_reading(place)
     if fd is None:
         return 0
     try:
@@ -36,24 +36,12 @@ def remove_lines(layout: Layout, place: Place, goes: Callable[[bytes], bool], *,
         if not number:
             return 0
         if edits.removed_bytes < end:
-            tiers.replace(layout, place, revision.edited(fd, edits, end), fsync=fsync)
+            line_files.replace(layout, place, revision.edited(fd, edits, end), fsync=fsync)
         else:
-            unlink(place, fsync=fsync)
+            line_files.remove(place, fsync=fsync)
         return number
     finally:
         os.close(fd)
-
-
-def unlink(place: Place, *, fsync: bool) -> bool:
-    """Remove a file for good; whether there was one."""
-    try:
-        dir_fd = directories.open_at(place.base, place.parts)
-    except FileNotFoundError:
-        return False
-    try:
-        return files.unlink(dir_fd, place.name, fsync=fsync)
-    finally:
-        os.close(dir_fd)
 
 
 def drop_derived(layout: Layout, user: str) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from memctl.core import jsonl
 from memctl.errors import MemctlError
-from memctl.store import directories, files
+from memctl.store import line_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,22 +31,8 @@ def record_many(
 ) -> None:
     """Append events of one moment, each a type and its facts, by one write; as `record`."""
     start = {"time": time}, {"user": user, **({"run_id": run_id} if run_id else {})}
-    lines = [jsonl.dumps({**start[0], "type": type, **start[1], **facts}) + b"\n" for type, facts in events]
-    if not lines:
-        return
-    place = layout.events(user)
+    lines = [jsonl.dumps({**start[0], "type": type, **start[1], **facts}) for type, facts in events]
     try:
-        dir_fd = directories.open_at(place.base, place.parts, create=True)
-        try:
-            try:
-                fd = files.open_file(dir_fd, place.name, place.path, append=True)
-            except FileNotFoundError:
-                fd = files.create_file(dir_fd, place.name, append=True)
-            try:
-                files.append(fd, [b"".join(lines)], fsync=False)
-            finally:
-                os.close(fd)
-        finally:
-            os.close(dir_fd)
+        line_files.append(layout.events(user), lines, fsync=False)
     except (OSError, MemctlError):
         return

@@ -1,4 +1,4 @@
-"""Files: opened without following links, appended to, replaced whole, moved; each change made durable.
+"""Files: opened without following links, appended to, replaced whole; each change made durable.
 
 New files have mode 0600 under any umask. What fails half-way is undone or leaves the old file as it was.
 """
@@ -11,11 +11,11 @@ import stat
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from typing import TYPE_CHECKING
 
-from memctl.errors import AccessDenied, AlreadyExists, StorageError
+from memctl.errors import AccessDenied, AlreadyExists, InTheWay, StorageError
 from memctl.store import directories, disk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 #: One write call moves at most 2 GiB on Linux; longer input goes in several writes of whole lines.
 WRITE_MAX_BYTES = 1 << 30
@@ -30,13 +30,13 @@ def open_file(dir_fd: int, name: str, path: str, *, write: bool = False, append:
         fd = os.open(name, mode | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=dir_fd)
     except OSError as error:
         if directories.is_link(dir_fd, name):
-            raise AccessDenied(f"{path} is a symbolic link; links inside a store are not followed") from None
+            raise InTheWay(f"{path} is a symbolic link; links inside a store are not followed") from None
         if error.errno in (errno.EISDIR, errno.ENXIO):
-            raise AccessDenied(f"{path} is not a regular file") from None
+            raise InTheWay(f"{path} is not a regular file") from None
         raise error
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise AccessDenied(f"{path} is not a regular file")
+        raise InTheWay(f"{path} is not a regular file")
     return fd
 
 
@@ -60,6 +60,19 @@ def create_file(dir_fd: int, name: str, *, append: bool = False) -> int:
         disk.unlink(name, dir_fd=dir_fd)
         raise
     return fd
+
+
+def open_or_create(dir_fd: int, name: str, path: str, *, append: bool = False) -> int:
+    """A descriptor for writing to a regular file, made if missing, whichever process comes first."""
+    while True:
+        try:
+            return open_file(dir_fd, name, path, write=True, append=append)
+        except FileNotFoundError:
+            pass
+        try:
+            return create_file(dir_fd, name, append=append)
+        except FileExistsError:
+            continue
 
 
 def append(fd: int, chunks: Sequence[bytes], *, fsync: bool) -> int:
@@ -207,6 +220,18 @@ def _create_unfinished(dir_fd: int) -> tuple[int, str]:
 
 def sweep(dir_fd: int) -> None:
     """Remove the unfinished files that killed processes left in a directory."""
+    for name, _ in unfinished(dir_fd):
+        try:
+            disk.unlink(name, dir_fd=dir_fd)
+        except OSError:
+            continue
+
+
+def unfinished(dir_fd: int) -> Iterator[tuple[str, int]]:
+    """The files in a directory that killed processes left unfinished, with their sizes.
+
+    Each is held while it is looked at; what a process at work has is not among them.
+    """
     for name in os.listdir(dir_fd):
         start, _, rest = name.partition("-")
         process, _, random = rest.partition("-")
@@ -218,7 +243,7 @@ def sweep(dir_fd: int) -> None:
             continue
         try:
             flock(fd, LOCK_EX | LOCK_NB)
-            disk.unlink(name, dir_fd=dir_fd)
+            yield name, os.fstat(fd).st_size
         except OSError:
             continue
         finally:
@@ -229,6 +254,9 @@ def _keep_ownership(dir_fd: int, name: str, fd: int) -> None:
     try:
         old = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     except FileNotFoundError:
+        return
+    if stat.S_ISLNK(old.st_mode):
+        # A link's own mode lets everybody write.
         return
     try:
         disk.make_like(fd, old)
@@ -281,40 +309,12 @@ def create_at(dir_fd: int, name: str, data: bytes, path: str, *, fsync: bool = T
         os.close(fd)
 
 
-def rename(src_fd: int, src: str, dst_fd: int, dst: str, *, fsync: bool = True) -> None:
-    """Move a file between two open directories of one file system; both entries are durable on return."""
-    disk.rename(src, dst, src_dir_fd=src_fd, dst_dir_fd=dst_fd)
-    if fsync:
-        disk.fsync(dst_fd)
-        disk.fsync(src_fd)
-
-
-def move(src_fd: int, src: str, dst_fd: int, dst: str, tmp_fd: int, *, fsync: bool = True) -> None:
-    """As `rename`, also between file systems: there a copy, made in `tmp_fd`, is durable before it goes."""
-    try:
-        rename(src_fd, src, dst_fd, dst, fsync=fsync)
-        return
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-    copy(src_fd, src, dst_fd, dst, tmp_fd, fsync=fsync)
-    unlink(src_fd, src, fsync=fsync)
-
-
-def copy(src_fd: int, src: str, dst_fd: int, dst: str, tmp_fd: int, *, fsync: bool = True) -> None:
-    """Put a copy of a file in another directory, written in `tmp_fd`, which lies on the same file system."""
-    with open(open_file(src_fd, src, src), "rb") as file:
-        replace_at(dst_fd, dst, tmp_fd, iter(lambda: file.read(1 << 20), b""), fsync=fsync)
-
-
-def unlink(dir_fd: int, name: str, *, fsync: bool = False, missing_ok: bool = True) -> bool:
+def unlink(dir_fd: int, name: str, *, fsync: bool = False) -> bool:
     """Remove a file; whether there was one."""
     try:
         disk.unlink(name, dir_fd=dir_fd)
     except FileNotFoundError:
-        if missing_ok:
-            return False
-        raise
+        return False
     if fsync:
         disk.fsync(dir_fd)
     return True

@@ -6,11 +6,10 @@ counts from the moment when its line is whole.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from memctl.core import jsonl
-from memctl.store import directories, files, tiers
+from memctl.store import line_files
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -28,7 +27,7 @@ def add(layout: Layout, user: str, ids: Iterable[str], time: str, fsync: bool) -
     known = {id for id, _ in _entries(layout, user) if id is not None}
     new = dict.fromkeys(id for id in ids if id not in known)
     lines = [jsonl.message_bytes({"id": id, "time": time}) for id in new]
-    tiers.append(layout, layout.forgotten(user), lines, fsync=fsync)
+    line_files.append(layout.forgotten(user), lines, fsync=fsync)
 
 
 def remove(layout: Layout, user: str, ids: Collection[str], fsync: bool) -> None:
@@ -43,20 +42,12 @@ def remove(layout: Layout, user: str, ids: Collection[str], fsync: bool) -> None
             kept.append(line + b"\n")
     if not found:
         return
-    place = layout.forgotten(user)
-    if kept:
-        tiers.replace(layout, place, kept, fsync=fsync)
-        return
-    dir_fd = directories.open_at(place.base, place.parts)
-    try:
-        files.unlink(dir_fd, place.name, fsync=fsync)
-    finally:
-        os.close(dir_fd)
+    line_files.replace_or_remove(layout, layout.forgotten(user), kept, fsync=fsync)
 
 
 def _entries(layout: Layout, user: str) -> Iterator[tuple[str | None, bytes]]:
     """Each line with its id, None for one that is no entry."""
-    for line in tiers.lines(layout.forgotten(user)):
+    for line in line_files.lines(layout.forgotten(user)):
         try:
             value = jsonl.loads(line.data)
         except ValueError:

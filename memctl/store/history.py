@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core import jsonl, names, times
-from memctl.store import directories, erasure, scanning, tiers
+from memctl.store import directories, line_files, scanning
 from memctl.store.layout import Place
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def places(layout: Layout, user: str | None = None) -> list[tuple[str | None, Pl
 
 def read(place: Place, odd: list[Odd]) -> Iterator[Event]:
     """The events of a file as they stand there; lines that are none are noted in `odd`."""
-    for number, line in enumerate(tiers.lines(place), 1):
+    for number, line in enumerate(line_files.lines(place), 1):
         event = parsed(line.data)
         if event is not None:
             yield event
@@ -74,7 +74,7 @@ class Due(NamedTuple):
 
 def due(place: Place, before_us: int | None) -> Due:
     """The events of a file in front of a moment, with readable times; without a moment all its lines."""
-    fd = tiers.open_for_reading(place)
+    fd = line_files.open_for_reading(place)
     if fd is None:
         return Due(0, 0, None)
     try:
@@ -85,7 +85,7 @@ def due(place: Place, before_us: int | None) -> Due:
 
 def purge(layout: Layout, place: Place, before_us: int | None) -> Due:
     """Remove what `due` names; what is written meanwhile stays."""
-    fd = tiers.open_for_reading(place)
+    fd = line_files.open_for_reading(place)
     if fd is None:
         return Due(0, 0, None)
     try:
@@ -93,14 +93,11 @@ def purge(layout: Layout, place: Place, before_us: int | None) -> Due:
         kept, gone = _divided(fd, end, before_us)
         if not gone.number:
             return gone
-        if kept:
-            tiers.replace(layout, place, kept, fsync=False)
-        else:
-            erasure.unlink(place, fsync=False)
+        line_files.replace_or_remove(layout, place, kept, fsync=False)
         # Writers take no lock: one may have had the old file open.
         late = b"".join(scanning.stretch(fd, end, os.fstat(fd).st_size))
         if late:
-            tiers.append(layout, place, [late.removesuffix(b"\n")], fsync=False)
+            line_files.append(place, [late.removesuffix(b"\n")], fsync=False)
         return gone
     finally:
         os.close(fd)

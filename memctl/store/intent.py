@@ -2,16 +2,15 @@
 
 Accesses leave the journal after the records have them, and evicted records leave their tier after the archive
 has them. A process killed in between leaves its intent: it tells of each record, by its `rev`, on which side
-of the change it is. `store.settling` clears up behind it.
+of the change it is. `store.unfinished` clears up behind it.
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core import jsonl
-from memctl.store import directories, files, tiers
+from memctl.store import line_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,11 +34,9 @@ class Intent(NamedTuple):
 
 def read(layout: Layout, user: str) -> Intent | None:
     """The intent that a killed pass left, or one at work has; None without one."""
-    fd = tiers.open_for_reading(layout.state(_KIND, user))
-    if fd is None:
+    data = line_files.read(layout.state(_KIND, user))
+    if data is None:
         return None
-    with open(fd, "rb") as file:
-        data = file.read()
     try:
         value = jsonl.exact(data.decode("utf-8"))
     except ValueError:
@@ -66,17 +63,9 @@ def write(layout: Layout, user: str, intent: Intent, *, fsync: bool) -> None:
         "archive": intent.archive,
     }
     place = layout.state(_KIND, user)
-    tiers.replace(layout, place, [jsonl.message_bytes(value) + b"\n"], fsync=fsync)
+    line_files.replace(layout, place, [jsonl.message_bytes(value) + b"\n"], fsync=fsync)
 
 
 def remove(layout: Layout, user: str) -> None:
     """Take the intent away: all of it is done. One that comes back after a power cut is seen to be old."""
-    place = layout.state(_KIND, user)
-    try:
-        dir_fd = directories.open_at(place.base, place.parts)
-    except FileNotFoundError:
-        return
-    try:
-        files.unlink(dir_fd, place.name)
-    finally:
-        os.close(dir_fd)
+    line_files.remove(layout.state(_KIND, user), fsync=False)

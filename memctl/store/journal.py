@@ -13,8 +13,8 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core import jsonl, times
-from memctl.errors import LockTimeout, MemctlError
-from memctl.store import directories, files, intent, tiers
+from memctl.errors import InTheWay, LockTimeout, MemctlError, of_system
+from memctl.store import directories, files, intent, line_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ _POLL_S = 0.002
 class Accesses(NamedTuple):
     """How often a record was recalled, and the last time, RFC 3339."""
 
-    count: int  # type: ignore[assignment]
+    number: int
     last: str
 
 
@@ -42,7 +42,8 @@ class Entry(NamedTuple):
 class Pending(NamedTuple):
     """What waits in a journal: its mark (None without a journal), where the last whole line ends, accesses.
 
-    `bad` are the numbers of lines that are no entries, from 1; `left`: whether a killed pass left an intent.
+    `bad` are the numbers of lines that are no entries, from 1; `left`: whether a killed pass left an intent;
+    `unread`: why nothing of it could be read, "" if it could.
     """
 
     mark: str | None
@@ -50,6 +51,7 @@ class Pending(NamedTuple):
     accesses: dict[str, Accesses]
     bad: list[int]
     left: bool
+    unread: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -64,7 +66,8 @@ def note(layout: Layout, user: str, ids: Sequence[str], time: str, timeout_s: fl
     try:
         lock = _locked(layout, user, timeout_s)
         try:
-            _append(layout, user, jsonl.message_bytes({"time": time, "ids": list(ids)}) + b"\n")
+            line = jsonl.message_bytes({"time": time, "ids": list(ids)})
+            line_files.append(layout.access(user), [line], fsync=False, first=_new_mark())
         finally:
             os.close(lock)
     except (OSError, MemctlError):
@@ -82,8 +85,12 @@ def pending(layout: Layout, user: str, revs: Mapping[str, int]) -> Pending:
 
     Read after the records: an intent tells which records have the accesses in front of its end already.
     """
-    left = intent.read(layout, user)
-    data = _data(layout, user)
+    try:
+        left = intent.read(layout, user)
+        data = _data(layout, user)
+    except (OSError, MemctlError) as error:
+        # It is history: without it there is still an answer.
+        return Pending(None, 0, {}, [], False, _reason(error))
     if data is None:
         return Pending(None, 0, {}, [], left is not None)
     end = data.rfind(b"\n") + 1
@@ -112,6 +119,21 @@ def pending(layout: Layout, user: str, revs: Mapping[str, int]) -> Pending:
         at += len(entry.line) + 1
     found = {id: Accesses(count, last[id][1]) for id, count in counts.items()}
     return Pending(mark, end, found, bad, left is not None)
+
+
+def unread(layout: Layout, user: str) -> str:
+    """Why the accesses that wait cannot be read now; "" if they can, or there are none."""
+    try:
+        intent.read(layout, user)
+        if (fd := line_files.open_for_reading(layout.access(user))) is not None:
+            os.close(fd)
+    except (OSError, MemctlError) as error:
+        return _reason(error)
+    return ""
+
+
+def _reason(error: OSError | MemctlError) -> str:
+    return str(error if isinstance(error, MemctlError) else of_system(error))
 
 
 def _waits(id: str, rev: int, done: Mapping[str, int]) -> bool:
@@ -143,7 +165,7 @@ def keep_waiting(
 def forget(layout: Layout, user: str, ids: Collection[str], timeout_s: float, *, fsync: bool) -> None:
     """Take every access of these ids off the journal, under the lock of the records. Raises LockTimeout."""
     gone = set(ids)
-    data = _data(layout, user)
+    data = _own_data(layout, user)
     if data is not None and any(not gone.isdisjoint(entry.ids or ()) for entry in _entries(data)):
 
         def kept(now: bytes) -> bytes:
@@ -170,26 +192,20 @@ def _rewrite(
     """Put `rest(data)` in the place of a journal, if it is still the one of this mark, under a new mark."""
     lock = _locked(layout, user, timeout_s)
     try:
-        data = _data(layout, user)
+        data = _own_data(layout, user)
         if data is None or _mark(data) != mark:
             return
         # The line of the old mark may be among what is kept.
         kept = b"".join(entry.line + b"\n" for entry in _entries(rest(data)) if entry.ids != [])
         place = layout.access(user)
-        if kept:
-            tiers.replace(layout, place, [_marked(), kept], fsync=fsync)
-            return
-        dir_fd = directories.open_at(place.base, place.parts)
-        try:
-            files.unlink(dir_fd, place.name, fsync=fsync)
-        finally:
-            os.close(dir_fd)
+        chunks = [_new_mark() + b"\n", kept] if kept else []
+        line_files.replace_or_remove(layout, place, chunks, fsync=fsync)
     finally:
         os.close(lock)
 
 
-def _marked() -> bytes:
-    return jsonl.message_bytes({"journal": os.urandom(8).hex()}) + b"\n"
+def _new_mark() -> bytes:
+    return jsonl.message_bytes({"journal": os.urandom(8).hex()})
 
 
 def _mark(data: bytes) -> str:
@@ -228,33 +244,15 @@ def _value(line: bytes) -> object:
 
 
 def _data(layout: Layout, user: str) -> bytes | None:
-    fd = tiers.open_for_reading(layout.access(user))
-    if fd is None:
-        return None
-    with open(fd, "rb") as file:
-        return file.read()
+    return line_files.read(layout.access(user))
 
 
-def _append(layout: Layout, user: str, line: bytes) -> None:
-    place = layout.access(user)
-    dir_fd = directories.open_at(place.base, place.parts, create=True)
+def _own_data(layout: Layout, user: str) -> bytes | None:
+    """As `_data`, for who changes it: what is no file is no journal, and has nothing of ours in it."""
     try:
-        try:
-            fd = files.open_file(dir_fd, place.name, place.path, append=True)
-        except FileNotFoundError:
-            fd = files.create_file(dir_fd, place.name, append=True)
-        try:
-            size_bytes = os.fstat(fd).st_size
-            if not size_bytes:
-                line = _marked() + line
-            elif os.pread(fd, 1, size_bytes - 1) != b"\n":
-                # A crash left a torn line: it stays one line, and ours is another.
-                line = b"\n" + line
-            files.append(fd, [line], fsync=False)
-        finally:
-            os.close(fd)
-    finally:
-        os.close(dir_fd)
+        return _data(layout, user)
+    except InTheWay:
+        return None
 
 
 def _locked(layout: Layout, user: str, timeout_s: float) -> int:
@@ -262,13 +260,7 @@ def _locked(layout: Layout, user: str, timeout_s: float) -> int:
     place = layout.access_lock(user)
     dir_fd = directories.open_at(place.base, place.parts, create=True)
     try:
-        try:
-            fd = files.open_file(dir_fd, place.name, place.path, write=True)
-        except FileNotFoundError:
-            try:
-                fd = files.create_file(dir_fd, place.name)
-            except FileExistsError:
-                fd = files.open_file(dir_fd, place.name, place.path, write=True)
+        fd = files.open_or_create(dir_fd, place.name, place.path)
     finally:
         os.close(dir_fd)
     deadline = clock.monotonic() + timeout_s

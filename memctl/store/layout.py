@@ -56,7 +56,10 @@ class Layout(NamedTuple):
         given.update({f"tiers.{tier}": path for tier, path in (tier_dirs or {}).items()})
         for name, path in given.items():
             if os.path.isabs(path) and tenant is not None:
-                raise BadConfig(f"{name} is one absolute path: with --tenant it would mix the tenants")
+                raise BadConfig(
+                    f"{name} is one absolute path: with --tenant it would mix the tenants",
+                    hint=f"keep tenants in a store without {name}",
+                )
         moved = {
             tier: os.path.realpath(os.path.join(root, path))
             for tier, path in (tier_dirs or {}).items()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from fcntl import LOCK_EX, LOCK_NB, flock
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core.tier import TIERS
 from memctl.errors import AccessDenied
-from memctl.store import directories, disk, files
+from memctl.store import caches, directories, disk, files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +38,7 @@ def sweep(layout: Layout) -> None:
     """Remove all of it."""
     for _, dir_fd in _directories(layout):
         files.sweep(dir_fd)
-        for name in _old_caches(dir_fd):
+        for name in caches.unfinished(dir_fd):
             try:
                 disk.unlink(name, dir_fd=dir_fd)
             except OSError:
@@ -74,44 +73,9 @@ def _names(base: str, parts: tuple[str, ...]) -> list[str]:
 
 def _unheld(dir_fd: int) -> Iterator[tuple[str, int]]:
     """The unfinished files of a directory that nobody holds, with their sizes."""
-    for name in os.listdir(dir_fd):
-        if not name.startswith(f"{files.TMP_START}-"):
-            continue
-        try:
-            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
-        except OSError:
-            continue
-        try:
-            flock(fd, LOCK_EX | LOCK_NB)
-            yield name, os.fstat(fd).st_size
-        except OSError:
-            continue
-        finally:
-            os.close(fd)
-    for name in _old_caches(dir_fd):
+    yield from files.unfinished(dir_fd)
+    for name in caches.unfinished(dir_fd):
         try:
             yield name, os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_size
         except OSError:
             continue
-
-
-def _old_caches(dir_fd: int) -> list[str]:
-    """The unfinished caches (`.PROCESS-…`) of processes that are no more."""
-    return [
-        name
-        for name in os.listdir(dir_fd)
-        if name.startswith(".")
-        and (process := name[1:].partition("-")[0]).isdecimal()
-        and process.isascii()
-        and not _lives(int(process))
-    ]
-
-
-def _lives(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    return True

@@ -71,15 +71,7 @@ class Lock:
         try:
             dir_fd = directories.open_at(self._place.base, self._place.parts, create=True)
             try:
-                while True:
-                    try:
-                        return files.open_file(dir_fd, self._place.name, self._place.path, write=True)
-                    except FileNotFoundError:
-                        pass
-                    try:
-                        return files.create_file(dir_fd, self._place.name)
-                    except FileExistsError:
-                        continue
+                return files.open_or_create(dir_fd, self._place.name, self._place.path)
             finally:
                 os.close(dir_fd)
         except OSError as error:

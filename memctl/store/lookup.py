@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from memctl.core import jsonl
 from memctl.core import record as records
 from memctl.core.tier import TIERS
-from memctl.errors import Changing
-from memctl.store import scanning, tiers
+from memctl.store import line_files, scanning, tiers
 
 if TYPE_CHECKING:
     import re
@@ -28,19 +27,13 @@ _BLOCK_BYTES = 1 << 22
 _START = b'{"id":"'
 #: What JSON wants escaped, or may have escaped with one letter.
 _SHORT = {'"': '"', "\\": "\\\\", "/": "/", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
-_ATTEMPTS = 8
 
 
 def find(layout: Layout, user: str, ids: Collection[str]) -> dict[str, Record]:
     """The records with one of these ids, as one moment had them. Raises Changing."""
     if not ids:
         return {}
-    for _ in range(_ATTEMPTS):
-        before = tiers.state(layout, user)
-        found = _find(layout, user, set(ids))
-        if before == tiers.state(layout, user):
-            return found
-    raise Changing(f"the records of {user} change faster than they can be read", hint="try again")
+    return tiers.at_one_moment(layout, user, lambda _: _find(layout, user, set(ids)))
 
 
 def _find(layout: Layout, user: str, ids: set[str]) -> dict[str, Record]:
@@ -57,7 +50,7 @@ def _find(layout: Layout, user: str, ids: set[str]) -> dict[str, Record]:
 
 def lines_with(place: Place, ids: set[str]) -> Iterator[bytes]:
     """The lines of a file of records that can have one of these ids, without LF; some have not."""
-    fd = tiers.open_for_reading(place)
+    fd = line_files.open_for_reading(place)
     if fd is None:
         return
     try:

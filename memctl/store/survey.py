@@ -12,14 +12,11 @@ from memctl.core import jsonl
 from memctl.core import record as records
 from memctl.core.tier import TIERS
 from memctl.core.tiering import State, state_of
-from memctl.errors import Changing
-from memctl.store import scanning, tiers
+from memctl.store import line_files, scanning, tiers
 
 if TYPE_CHECKING:
     from memctl.store.layout import Layout
-    from memctl.store.tiers import Bad
-
-_ATTEMPTS = 8
+    from memctl.store.tiers import Bad, Files
 
 
 class Seen(NamedTuple):
@@ -40,26 +37,21 @@ class Survey(NamedTuple):
     seen: dict[str, Seen]
     stale: dict[str, list[tuple[int, int]]]
     bad: list[Bad]
-    files: tuple[tuple[int, ...] | None, ...]
+    files: Files
 
 
 def survey(layout: Layout, user: str) -> Survey:
     """The records of a user as one moment had them. Raises Changing if no such moment is caught."""
-    for _ in range(_ATTEMPTS):
-        before = tiers.state(layout, user)
-        found = _survey(layout, user, before)
-        if before == tiers.state(layout, user):
-            return found
-    raise Changing(f"the records of {user} change faster than they can be read", hint="try again")
+    return tiers.at_one_moment(layout, user, lambda files: _survey(layout, user, files))
 
 
-def _survey(layout: Layout, user: str, files: tuple[tuple[int, ...] | None, ...]) -> Survey:
+def _survey(layout: Layout, user: str, files: Files) -> Survey:
     seen: dict[str, Seen] = {}
     stale: dict[str, list[tuple[int, int]]] = {tier: [] for tier in TIERS}
     bad: list[Bad] = []
     # From cold on, so that of equal revs the hotter, or the later in a file, comes last (`record.newer`).
     for tier in reversed(TIERS):
-        fd = tiers.open_for_reading(layout.tier(tier, user))
+        fd = line_files.open_for_reading(layout.tier(tier, user))
         if fd is None:
             continue
         try:
@@ -72,7 +64,7 @@ def _survey(layout: Layout, user: str, files: tuple[tuple[int, ...] | None, ...]
 def _look(
     fd: int, tier: str, seen: dict[str, Seen], stale: dict[str, list[tuple[int, int]]], bad: list[Bad]
 ) -> None:
-    loads, make = jsonl.loads, tuple.__new__
+    loads, rev_of, make = jsonl.loads, records.rev_of, tuple.__new__
     number = 0
     for offset, lines, terminated in scanning.batches(fd, 0, os.fstat(fd).st_size):
         at = offset
@@ -90,9 +82,7 @@ def _look(
                 if data.strip():
                     bad.append(tiers.Bad(tier, number, terminated))
                 continue
-            rev = value.get("rev")
-            if type(rev) is not int or rev < 0:
-                rev = 0
+            rev = rev_of(value)
             if id in seen:
                 other = seen[id]
                 if other.rev > rev:

@@ -158,10 +158,12 @@ def test_b71_times_in_every_form(memctl: Run, root: Path, put: Put) -> None:
     assert [times.stored(f"2026-03-01T09:00:0{second}Z") for second in ("0", "1", "2", "3", "4", "5.5")] == [
         times.stored(by_text[f"t{number}"]["created_at"]) for number in range(1, 7)
     ]
-    for text in ("t7", "t8"):
-        assert times.stored(now) == times.stored(by_text[text]["created_at"])
+    # The two without a time keep their order.
+    assert ["2026-03-02T00:00:00.000000Z", "2026-03-02T00:00:00.000001Z"] == [
+        by_text[text]["created_at"] for text in ("t7", "t8")
+    ]
     recalled = rows(memctl("--root", str(root), "--now", now, "recall", "alice", "-k", "8", "--no-touch"))
-    assert ["t1", "t2", "t3", "t4", "t5", "t6"] == [row["content"] for row in recalled][:6]
+    assert ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8"] == [row["content"] for row in recalled]
 
 
 @pytest.mark.parametrize(

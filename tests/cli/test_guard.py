@@ -78,6 +78,13 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes, bytes]:
         ("open('x' * 300, 'w')", 65, "x" * 300 + ": File name too long"),
         ("raise MemoryError", 74, "out of memory"),
         ("raise typer.BadParameter('no')", 2, "invalid value: no"),
+        (
+            "raise typer.BadParameter('x is not a valid int range.')",
+            2,
+            "invalid value: x is not a whole number, 0 or more",
+        ),
+        ("raise typer.BadParameter('-1 is not in the range x>=0.')", 2, "invalid value: -1 is not 0 or more"),
+        ("raise typer.BadParameter(\"'x' is not a valid float.\")", 2, "invalid value: 'x' is not a number"),
         ("raise KeyboardInterrupt", 130, "interrupted"),
     ],
 )

@@ -156,11 +156,14 @@ def test_an_access_is_counted(memctl: Memctl, root: Path) -> None:
 
 
 def test_nobody(memctl: Memctl, root: Path) -> None:
-    """An unknown user has no records: no lines, an empty array, exit 0."""
+    """An unknown user has no records: no lines, an empty array, exit 0; standard error says so."""
     assert (0, b"") == (lambda done: (done.returncode, done.stdout))(
         memctl("--root", str(root), "recall", "x")
     )
     assert b"[]\n" == memctl("--root", str(root), "recall", "x", "q", "--json").stdout
+    said = memctl("--root", str(root), "recall", "x").stderr
+    assert b"memctl: no records of x; memctl stats lists the users\n" == said
+    assert b"" == memctl("--root", str(root), "-q", "recall", "x").stderr
     assert not root.exists()
 
 

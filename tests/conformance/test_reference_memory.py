@@ -532,6 +532,19 @@ def test_seeded_messages_are_plain_text(place: Path) -> None:
     assert {"role": "user", "kind": "message", "message_id": "m1"} == seen.metadata
 
 
+def test_seeded_messages_keep_their_order(place: Path) -> None:
+    """The reference gives messages without a time the same one; here a conversation is told in its order."""
+    said = [("user", "message z"), ("assistant", "message y"), ("user", "message x")]
+    store = Store(place, now_us=NOW_US)
+    for (role, text), id in zip(said, "cba", strict=True):
+        store.conversation("u", "c").append(text, role=role, id=id)
+    store.memory("u").remember_from("c")
+    times = {one.id: one.value["created_at"] for one in store.memory("u").list_all()}
+    reference = {message_record(ChatMessage(role, text, time=NOW)).value["created_at"] for role, text in said}
+    check("seed-order", len(reference), len(set(times.values())))
+    assert ["c#c", "c#b", "c#a"] == ids(store.memory("u"), "message")
+
+
 # -- observers, events, metrics ----------------------------------------------------------------------------
 
 

@@ -194,7 +194,8 @@ def test_t62(root: Path) -> None:
     numbers, where = reconciled(root)
     check("T62", [(0, 10, 5)], numbers)
     assert ([(0, 0, 0)], 5) == (numbers, len(where["hot"]))
-    assert {ago(10 * DAY)} == {row["created_at"] for row in stored(root, "hot")}
+    # Messages of one time are a microsecond apart in the memory, so that their order stays.
+    assert {ago(10 * DAY)[:19]} == {row["created_at"][:19] for row in stored(root, "hot")}
 
 
 def test_t63(root: Path) -> None:

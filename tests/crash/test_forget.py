@@ -126,7 +126,7 @@ def test_accesses_of_others_are_kept(template: Path, directory: Path) -> None:
         layout = store(root).setup.layout
         revs = {record.id: record.rev for record in memory(root).list_all()}
         found = journal.accesses(layout, USER, revs).get("stays")
-        return 0 if found is None else found.count
+        return 0 if found is None else found.number
 
     wanted = count(template)
     assert wanted > 0

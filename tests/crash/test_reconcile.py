@@ -16,7 +16,7 @@ import pytest
 
 from memctl import Store
 from memctl.core.tier import TIERS
-from memctl.ops.recalling import Recall
+from memctl.ops.recalled import Recall
 from memctl.store import archive, disk, intent, journal
 from tests.tiers.stored import DAY, NOW_US, ago, id_of, places, put, store, value
 

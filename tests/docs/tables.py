@@ -21,8 +21,9 @@ def settings_table() -> str:
     """The settings, as `memctl help settings` has them."""
     rows = []
     for setting in SETTINGS:
-        help = setting.help + (f" ({', '.join(setting.choices)})" if setting.choices else "")
-        default = f"`{setting.default}`" if setting.default != "" else "empty"
+        choices = ", ".join(choice or "empty" for choice in setting.choices)
+        help = setting.help + (f" ({choices})" if choices else "")
+        default = f"`{setting.written(setting.default)}`" if setting.default != "" else "empty"
         rows.append(f"| `{setting.name}` | {default} | `{setting.variable}` | {help} |")
     return "\n".join(["| setting | default | variable | what it is |", "| --- | --- | --- | --- |", *rows])
 

@@ -151,3 +151,31 @@ def test_the_manual_lists_every_type() -> None:
     """Each type is on the page of the manual, and no other."""
     shown = {line.split()[0] for line in MANUAL.read_text().splitlines() if line.startswith("    ")}
     assert set(TYPES) == {word for word in shown if word.startswith(("memory.", "tier."))}
+
+
+def test_a_torn_line_takes_no_event_with_it(root: Path, store: Store) -> None:
+    """Behind what a crash left of an event, the next one is a line of its own; the torn one is named."""
+    path = root / ".memctl" / "events" / "bob.jsonl"
+    with open(path, "ab") as file:
+        file.write(b'{"time":"2026-03-0')
+    note(root, "bob", 0, "memory.restored", conversation="trip")
+    found = store.events("bob")
+    assert ["memory.deleted", "memory.restored"] == types(found)
+    assert [2] == [odd.line for odd in found.odd]
+
+
+def test_the_first_event_of_two_processes(root: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event of a process that finds no file, and then that another one has made it, is not lost."""
+    from memctl.store import files
+
+    path = root / ".memctl" / "events" / "carol.jsonl"
+    real = files.create_file
+
+    def create_file(dir_fd: int, name: str, **more: Any) -> int:
+        if name == path.name and not path.exists():
+            path.write_bytes(b'{"time":"2026-03-01T00:00:00Z","type":"tier.demoted","user":"carol"}\n')
+        return real(dir_fd, name, **more)
+
+    monkeypatch.setattr(files, "create_file", create_file)
+    note(root, "carol", 0, "tier.promoted", record_id="a")
+    assert {"tier.demoted", "tier.promoted"} == set(types(store.events("carol")))

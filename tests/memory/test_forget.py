@@ -376,7 +376,7 @@ def test_journal_and_intent(root: Path, store: Store) -> None:
     accesses = (root / ".memctl" / "access" / "alice.jsonl").read_bytes()
     assert (False, True) == (b"gone" in accesses, b"stays" in accesses)
     assert {"stays": 1} == {
-        id: found.count for id, found in journal.accesses(layout, "alice", {"stays": 1, "gone": 1}).items()
+        id: found.number for id, found in journal.accesses(layout, "alice", {"stays": 1, "gone": 1}).items()
     }
 
 
@@ -445,6 +445,7 @@ def test_command(memctl: Memctl, root: Path) -> None:
     assert b"--source" in done.stderr
     again = memctl(*start, "--query", WORD.lower(), "--yes")
     assert (0, b"forgotten: no record\n") == (again.returncode, again.stdout)
+    assert b"memctl search finds messages" in again.stderr
     assert b"was forgotten before" in memctl(*start, "old", "--yes").stdout
     left = memctl(*start, "trip#m1", "--yes", "--source").stdout
     assert b"alice/trip: 1 message removed" in left
@@ -459,6 +460,7 @@ def test_command(memctl: Memctl, root: Path) -> None:
         (("alice", "--query", " "), 2),
         (("alice", "--before", "soon"), 2),
         (("alice/trip", "seat"), 2),
+        (("alice", "--conversation", "alice/trip"), 65),
         (("alice", "nothing"), 66),
         (("bob", "seat"), 66),
     ],
@@ -473,6 +475,17 @@ def test_command_refuses(memctl: Memctl, root: Path, arguments: tuple[str, ...],
     assert (code, b"") == (done.returncode, done.stdout)
     assert code == json.loads(done.stderr)["error"]["exit"]
     assert before == tree(root, but=".lock")
+
+
+@pytest.mark.parametrize(("word", "more"), [("tea", "--yes does it"), ("rum", "nothing is found")])
+def test_a_plan_says_whether_yes_would_do_anything(memctl: Memctl, root: Path, word: str, more: str) -> None:
+    """A plan ends with 1; where nothing is found, no --yes is offered."""
+    put(root, line("a", "drinks tea"))
+    done = memctl("--root", str(root), "forget", "alice", "--query", word)
+    assert (1, f"memctl: nothing was changed; {more}") == (
+        done.returncode,
+        done.stderr.decode().splitlines()[-1],
+    )
 
 
 def test_before_takes_an_age(memctl: Memctl, root: Path) -> None:

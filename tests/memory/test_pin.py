@@ -76,7 +76,7 @@ def test_all_or_nothing(memory: Memory, root: Path) -> None:
 
 def test_where_a_missing_record_is(memory: Memory) -> None:
     """The error of an archived or a forgotten record says so."""
-    layout = memory._setup.layout
+    layout = memory.setup.layout
     archive.append(layout, "alice", [archive.line(b'{"id":"old","rev":1}', NOW, "x")], fsync=False)
     forgotten.add(layout, "alice", ["gone"], NOW, False)
     for id, said in (("old", "was archived"), ("gone", "was forgotten")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -143,18 +144,46 @@ def test_what_has_no_time_stays(root: Path, store: Store) -> None:
     assert not (root / "archive" / "alice.jsonl").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        pytest.param(".{}-0123456789ab", True, id="cache"),
+        pytest.param(".{}-0123456789ab-journal", True, id="beside it"),
+        pytest.param(".{}-short", False, id="other name"),
+        pytest.param(".99999999999999999999999-0123456789ab", False, id="no process"),
+        pytest.param(".0-0123456789ab", False, id="our own group"),
+    ],
+)
+def test_caches_that_were_not_finished(root: Path, store: Store, name: str, is_one: bool) -> None:
+    """An unfinished cache of a process that is no more is a leftover; whatever else has such a name stays."""
+    path = root / ".memctl" / "cache" / "search" / name.format(ended_process())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"half")
+    assert 1 + is_one == counts(store.purge())["leftovers"]
+    assert is_one is not path.exists()
+
+
+def ended_process() -> int:
+    """The id of a process that is no more."""
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return pid
+
+
 def test_events_written_meanwhile_stay(root: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """An event that another process writes into the old file while it is replaced is kept."""
     path = root / ".memctl" / "events" / "alice.jsonl"
     late = b'{"time":"2026-03-01T00:00:00Z","type":"memory.deleted","user":"alice"}\n'
-    real = history.tiers.replace
+    real = history.line_files.replace
 
     def replace(*args: Any, **more: Any) -> None:
         with open(path, "ab") as file:
             file.write(late)
         real(*args, **more)
 
-    monkeypatch.setattr(history.tiers, "replace", replace)
+    monkeypatch.setattr(history.line_files, "replace", replace)
     assert {"events": 1} == counts(store.purge(only=["events"], older_than_s=30 * 86_400))
     assert 2 == path.read_bytes().count(b"\n")
     assert path.read_bytes().endswith(late)

@@ -82,7 +82,9 @@ def test_only_some(memctl: Memctl, memory: Memory, root: Path) -> None:
     assert ["c"] == ids("alice", "--scope", "")
     assert ["b"] == ids("alice", "--scope", "s", "--tier", "cold")
     assert [] == ids("alice", "--tier", "warm")
-    assert [] == ids("bob")
+    unknown = memctl("--root", str(root), "records", "bob")
+    assert (0, b"") == (unknown.returncode, unknown.stdout)
+    assert b"memctl: no records of bob; memctl stats lists the users\n" == unknown.stderr
     assert b"[]\n" == memctl("--root", str(root), "records", "bob", "--json").stdout
 
 
@@ -145,7 +147,40 @@ def test_the_archive(memctl: Memctl, root: Path) -> None:
     assert [stored[2], stored[1]] == done.stdout.splitlines()
     assert b'"archived_for":"cold_capacity"' in stored[1]
     assert b"memctl: line 4 of alice in archive is no record: memctl inspect alice\n" == done.stderr
-    assert [] == printed(memctl("--root", str(root), "records", "alice"))
+    assert b"" == memctl("--root", str(root), "records", "alice").stdout
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("table", "2026-03-04 09:00  cold_capacity  0.5  -        b   the text of b"),
+        ("text", "b  cold  0.5  -  archived 2026-03-04 09:00 for cold_capacity"),
+    ],
+)
+def test_the_archive_for_people(memctl: Memctl, root: Path, form: str, expected: str) -> None:
+    """A table and a text of the archive say since when and why a record is there."""
+    stored = archive.line(line("b", content="the text of b"), NOW, "cold_capacity")
+    archive.append(Store(root).setup.layout, "alice", [stored], fsync=False)
+    out = memctl("--root", str(root), "records", "alice", "--archived", "-f", form).stdout.decode()
+    assert expected in out.splitlines()
+
+
+def test_what_comes_out_of_the_archive_is_not_evicted_at_once(
+    memctl: Memctl, memory: Memory, root: Path
+) -> None:
+    """The lines of --archived, given to remember, are records of hot, which the next pass leaves there."""
+    memory.remember("the oldest", id="old", tier="cold")
+    memory.remember("the newest", id="new", tier="cold")
+    (root / "memctl.toml").write_text("policy.cold_capacity = 1\n")
+    command = ("--root", str(root))
+    assert 0 == memctl(*command, "reconcile", "alice").returncode
+    lines = memctl(*command, "records", "alice", "--archived").stdout
+    assert b"archived_for" in lines
+    assert b"old\n" == memctl(*command, "remember", "alice", input=lines).stdout
+    assert b"0 demoted, 0 evicted" in memctl(*command, "reconcile", "alice").stdout
+    found = json.loads(memctl(*command, "get", "alice", "old").stdout)
+    assert ("hot", "the oldest") == (found["tier"], found["content"])
+    assert not {"archived_at", "archived_for"} & found.keys()
 
 
 def test_text(memctl: Memctl, memory: Memory, root: Path) -> None:
@@ -207,7 +242,7 @@ def test_get_of_what_is_not_there(
     memctl: Memctl, memory: Memory, root: Path, id: str, said: str, hint: str
 ) -> None:
     """66, and where it is instead."""
-    layout = memory._setup.layout
+    layout = memory.setup.layout
     archive.append(layout, "alice", [archive.line(line("old"), NOW, "x")], fsync=False)
     forgotten.add(layout, "alice", ["gone"], NOW, False)
     done = memctl("--root", str(root), "get", "alice", id, "--json")

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from memctl import Store
 from memctl.api.memory import Memory
 from memctl.errors import BadInput, LockTimeout, UsageError
-from memctl.store import archive, forgotten, intent, journal, tiers
+from memctl.store import archive, forgotten, intent, journal, line_files
 from tests.conftest import Memctl
 
 NOW_US = 1_772_614_800_000_000  # 2026-03-04T09:00:00Z
@@ -326,11 +326,11 @@ def test_a_run_can_be_repeated(memctl: Memctl, tmp_path: Path) -> None:
 def test_a_derived_id_is_no_other_record(root: Path) -> None:
     """A derived id meets no record of another tier, of the archive, no forgotten one, none of the input."""
     memory = Store(root, now_us=NOW_US).memory("alice")
-    layout = memory._setup.layout
+    layout = memory.setup.layout
     (first,) = memory.remember("text").ids
     moved = (root / "tiers" / "hot" / "alice.jsonl").read_bytes()
     os.unlink(root / "tiers" / "hot" / "alice.jsonl")
-    tiers.append(layout, layout.tier("cold", "alice"), [moved[:-1]], fsync=False)
+    line_files.append(layout.tier("cold", "alice"), [moved[:-1]], fsync=False)
     (second,) = memory.remember("text").ids
     os.unlink(root / "tiers" / "hot" / "alice.jsonl")
     archive.append(layout, "alice", [archive.line(memory.get(first).raw, NOW, "x")], fsync=False)
@@ -349,7 +349,7 @@ def test_a_derived_id_is_no_other_record(root: Path) -> None:
 def test_an_archived_id_comes_back_newer(root: Path) -> None:
     """A record with the id of an archived one is a new one with a higher `rev`; the archive keeps its own."""
     memory = Store(root).memory("alice")
-    layout = memory._setup.layout
+    layout = memory.setup.layout
     archive.append(layout, "alice", [b'{"id":"x","content":"old","scope":"s","rev":4}'], fsync=False)
     assert 1 == memory.remember("new", id="x").remembered
     assert (5, "") == (memory.get("x").rev, memory.get("x").scope)
@@ -359,7 +359,7 @@ def test_an_archived_id_comes_back_newer(root: Path) -> None:
 def test_a_forgotten_id(memctl: Memctl, root: Path) -> None:
     """A line with one is left out and named, --again stores it; a text that is typed is a new wish."""
     memory = Store(root).memory("alice")
-    layout = memory._setup.layout
+    layout = memory.setup.layout
     forgotten.add(layout, "alice", ["x", "y"], NOW, False)
     data = b'{"id":"x","content":"a"}\n{"id":"z","content":"b"}\n'
     done = memctl("--root", str(root), "remember", "alice", "--json", input=data)
@@ -377,7 +377,7 @@ def test_a_forgotten_id(memctl: Memctl, root: Path) -> None:
 def test_waiting_accesses_outlive_a_change(root: Path) -> None:
     """What the journal has of a record is counted once after a change, a pin and a pass."""
     memory = Store(root, now_us=NOW_US).memory("alice")
-    layout = memory._setup.layout
+    layout = memory.setup.layout
     memory.remember("text", id="x")
     assert journal.note(layout, "alice", ["x"], NOW, 1)
     memory.remember("new", id="x")
@@ -391,7 +391,7 @@ def test_waiting_accesses_outlive_a_change(root: Path) -> None:
 def test_a_pass_that_was_killed_is_settled_first(root: Path, change: Any) -> None:
     """An access that a killed pass was about to fold in is not taken for folded after a new `rev`."""
     memory = Store(root, now_us=NOW_US).memory("alice")
-    layout = memory._setup.layout
+    layout = memory.setup.layout
     memory.remember("text", id="x")
     assert journal.note(layout, "alice", ["x"], NOW, 1)
     waiting = journal.pending(layout, "alice", {"x": 1})

@@ -11,6 +11,7 @@ import pytest
 
 from memctl import NotFound, Store
 from memctl.store.search.messages import Logs
+from tests.cli.conftest import Terminal
 from tests.conftest import Memctl
 
 from .stored import NOW_US
@@ -301,9 +302,25 @@ def test_text_and_table(put: Callable[..., Path], memctl: Memctl, root: Path) ->
     assert "the key \\x1b[31m\\u202e is red" in table
 
 
+def test_neighbours_in_a_terminal(put: Callable[..., Path], terminal: Terminal, root: Path) -> None:
+    """With --context a terminal gets text, in which the neighbours stand; without it a table."""
+    put("a", message("before"), message("the key"))
+    command = ("--root", str(root), "search", "alice", "key")
+    assert "before" in terminal(*command, "--context", "1")[1]
+    assert "score" in terminal(*command)[1]
+
+
+def test_a_user_who_says_nothing(memctl: Memctl, root: Path) -> None:
+    """Of a user without conversations standard error says so, and names the other reading, a path."""
+    done = memctl("--root", str(root), "search", "notes", "key")
+    assert (0, b"") == (done.returncode, done.stdout)
+    assert b"memctl: no messages of notes; for a file: ./notes; memctl stats lists the users\n" == done.stderr
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
+        ("--context", "1", "-f", "table"),
         ("-k", "-1"),
         ("-k", "x"),
         ("--role", "robot"),

@@ -88,6 +88,50 @@ def test_roles(memory: Memory, root: Path, role: str, importance: float) -> None
     assert NOW == record.value["created_at"]
 
 
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ([None] * 6, [f"2026-03-04T09:00:00.00000{n}Z" for n in range(6)]),
+        (["2024-01-01T00:00:00Z"] * 6, [f"2024-01-01T00:00:00.00000{n}Z" for n in range(6)]),
+        (
+            [5, 5, 5, 5.000001, 4, 4],
+            [
+                "1970-01-01T00:00:05.000000Z",
+                "1970-01-01T00:00:05.000001Z",
+                "1970-01-01T00:00:05.000002Z",
+                "1970-01-01T00:00:05.000003Z",
+                "1970-01-01T00:00:04.000000Z",
+                "1970-01-01T00:00:04.000001Z",
+            ],
+        ),
+        (["9999-12-31T23:59:59.999999Z"] * 6, ["9999-12-31T23:59:59.999999Z"] * 6),
+    ],
+    ids=["no times", "one second", "nearly equal and going back", "the last moment"],
+)
+def test_messages_of_one_time_keep_their_order(
+    memory: Memory, root: Path, written: list[Any], expected: list[str]
+) -> None:
+    """Of messages of one time each is a microsecond later, so that recall has them in their order."""
+    said = [f"turn {number}" for number in range(6)]
+    own = [{} if time is None else {"extra": {"memctl": {"created_at": time}}} for time in written]
+    write(root, "trip", *({**message("user", text), **time} for text, time in zip(said, own, strict=True)))
+    ids = memory.remember_from("trip").ids
+    assert expected == [memory.get(id).value["created_at"] for id in ids]
+    if expected == sorted(set(expected)):
+        assert said == [one.record.content for one in memory.recall("turn", touch=False).in_time()]
+
+
+def test_a_later_message_of_the_same_moment_comes_last(memory: Memory, root: Path) -> None:
+    """A second pass at the same moment gives what is new a place behind what was there."""
+    said = [message("user", f"turn {number}") for number in range(9)]
+    write(root, "trip", *said[:4])
+    memory.remember_from("trip")
+    write(root, "trip", *said)
+    memory.remember_from("trip")
+    recalled = memory.recall("turn", touch=False).in_time()
+    assert [one["content"] for one in said] == [one.record.content for one in recalled]
+
+
 def test_fields_of_every_record(memory: Memory, store: Store, root: Path) -> None:
     """What is given beside the conversation is in each record; categories and metadata are added."""
     say(store, "trip", message("user", "a"), message("assistant", "b"))

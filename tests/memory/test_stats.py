@@ -263,3 +263,22 @@ def test_the_table_fits(terminal: Terminal, root: Path, columns: int) -> None:
 def test_bars(value: int, most: int, columns: int, wanted: str) -> None:
     """A bar is in proportion, to an eighth of a column; anything is seen, nothing is not."""
     assert wanted == metrics.bar(value, most, columns)
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        (("stats", "bob"), "user bob"),
+        (("reconcile", "bob"), "user bob"),
+        (("rebuild-index", "bob"), "user bob"),
+        (("forget", "bob", "tea", "--yes"), "records of bob"),
+    ],
+)
+def test_an_unknown_user_is_said_alike(
+    memctl: Memctl, root: Path, command: tuple[str, ...], what: str
+) -> None:
+    """Every command names the user and the store, and the command that lists the users."""
+    put(root, line("a", "text"))
+    done = memctl("--root", str(root), *command)
+    said = f"memctl: no {what} in {root}\nmemctl: hint: memctl stats lists the users\n"
+    assert (66, b"", said) == (done.returncode, done.stdout, done.stderr.decode())

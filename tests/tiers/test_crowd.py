@@ -90,20 +90,20 @@ def test_beside_remember_and_recall(root: Path) -> None:
 
 def test_a_reader_between_two_tiers(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that has read cold while a record rises out of it to a tier still sees the record once."""
-    from memctl.store import tiers
+    from memctl.store import line_files
 
     put(root, value("rises", "cold", tier_access_count=6), value("falls", "warm", 8 * DAY))
     put(root, value("stays"))
-    real = tiers.lines
+    real = line_files.lines
     read: list[str] = []
 
-    def lines(place: tiers.Place) -> object:
+    def lines(place: line_files.Place) -> object:
         yield from real(place)
         read.append(place.parts[-1])
         if read == ["cold"]:
             assert 2 == len(store(root).memory("alice").reconcile().moves)
 
-    monkeypatch.setattr(tiers, "lines", lines)
+    monkeypatch.setattr(line_files, "lines", lines)
     found = {record.id: record.tier for record in store(root).memory("alice").list_all()}
     assert {"rises": "warm", "falls": "cold", "stays": "hot"} == found
     assert ["cold", "warm", "hot"] == read[-3:]
@@ -111,10 +111,10 @@ def test_a_reader_between_two_tiers(root: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_what_changes_while_a_pass_looks(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is remembered between the look without a lock and the pass is part of the pass."""
-    from memctl.ops import migrating
+    from memctl.ops import reconcile_user
 
     put(root, value("a", age=2 * DAY))
-    real = migrating.look
+    real = reconcile_user.look
     looks = []
 
     def look(*args: object) -> object:
@@ -124,7 +124,7 @@ def test_what_changes_while_a_pass_looks(root: Path, monkeypatch: pytest.MonkeyP
             put(root, value("b", age=2 * DAY), value("a", rev=2, last_access_at=ago(0)))
         return found
 
-    monkeypatch.setattr(migrating, "look", look)
+    monkeypatch.setattr(reconcile_user, "look", look)
     done = store(root).memory("alice").reconcile()
     assert (["b"], 2) == ([move.id for _, move in done.moves], len(looks))
     assert {"hot": ["a"], "warm": ["b"]} == places(root)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,13 +13,15 @@ from typing import Any
 import pytest
 
 from memctl import NotFound
+from memctl.ops import parallel
 from memctl.ops import reconcile as ops
-from memctl.ops import sharing
 from tests.conftest import Memctl
 
 from .stored import DAY, ago, file, places, put, store, tree, value
 
 NOW = ("--now", ago(0))
+#: With MEMCTL_TEST_SOAK=1 1,000, which takes half a minute.
+MANY = 1_000 if os.environ.get("MEMCTL_TEST_SOAK") else 200
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 
@@ -189,14 +192,14 @@ def test_a_locked_user_with_nothing_to_do(root: Path, run: Run, locked: Callable
 @pytest.mark.parametrize("jobs", ["1", "3"])
 def test_many_users(root: Path, run: Run, locked: Callable[[str], None], jobs: str) -> None:
     """Of many users, one damaged, one locked, one with bad lines: the others are done, all is reported."""
-    users = [f"u{number:03}" for number in range(200)]
+    users = [f"u{number:03}" for number in range(MANY)]
     old(root, *users)
     (root / "tiers" / "warm" / "u050.jsonl").mkdir(parents=True)
     put(root, b"no json\n", tier="hot", user="u150")
     locked("u100")
     done = run("--all", "--skip-locked", "--jobs", jobs, "--json")
     report = json.loads(done.stdout)
-    assert (1, 198, 198) == (done.returncode, report["demoted"], report["users"])
+    assert (1, MANY - 2, MANY - 2) == (done.returncode, report["demoted"], report["users"])
     assert (["u100"], ["u050"]) == (report["skipped"], [row["user"] for row in report["failed"]])
     assert ("permission", True) == (
         report["failed"][0]["code"],
@@ -249,8 +252,6 @@ def test_processes_do_the_same(root: Path) -> None:
 
 
 def _ends(task: object, user: str) -> Any:
-    import os
-
     if user == "u1":
         os._exit(1)
     return user
@@ -258,7 +259,7 @@ def _ends(task: object, user: str) -> Any:
 
 def test_a_process_that_ends(root: Path) -> None:
     """Users whose process ended before it answered are failures; nothing hangs."""
-    results = dict(sharing.shared(_ends, None, ["u1", "u2"], 2))
+    results = dict(parallel.shared(_ends, None, ["u1", "u2"], 2))
     assert "ended before its time" in str(results["u1"])
     assert isinstance(results["u1"], ops.MemctlError)
 

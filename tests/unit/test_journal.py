@@ -11,7 +11,7 @@ import pytest
 
 from memctl.core import record as records
 from memctl.errors import LockTimeout
-from memctl.store import archive, intent, journal, settling, tiers
+from memctl.store import archive, intent, journal, line_files, unfinished
 from memctl.store.intent import Intent
 from memctl.store.journal import Accesses
 from memctl.store.layout import Layout
@@ -31,7 +31,7 @@ def note(layout: Layout, ids: list[str], time: str = T1) -> bool:
 
 def put(layout: Layout, tier: str, *values: dict[str, object]) -> None:
     lines = [json.dumps(value).encode() for value in values]
-    tiers.append(layout, layout.tier(tier, USER), lines, fsync=False)
+    line_files.append(layout.tier(tier, USER), lines, fsync=False)
 
 
 def path(layout: Layout) -> Path:
@@ -65,7 +65,7 @@ def test_no_journal(layout: Layout) -> None:
     assert {} == journal.accesses(layout, USER, {"a": 1})
     assert journal.pending(layout, USER, {"a": 1}).is_empty
     journal.forget(layout, USER, ["a"], 1.0, fsync=False)
-    assert not settling.settle(layout, USER, 1.0, fsync=False)
+    assert not unfinished.clear_up(layout, USER, 1.0, fsync=False)
     assert [] == os.listdir(layout.root)
 
 
@@ -151,12 +151,12 @@ def test_an_intent_that_cannot_be_read(layout: Layout, data: bytes) -> None:
     """What is no intent is none; it stands in nobody's way."""
     note(layout, ["a"])
     place = layout.state("fold", USER)
-    tiers.replace(layout, place, [data], fsync=False)
+    line_files.replace(layout, place, [data], fsync=False)
     assert intent.read(layout, USER) is None
     assert {"a": Accesses(1, T1)} == journal.accesses(layout, USER, {"a": 1})
 
 
-def test_settling(layout: Layout) -> None:
+def test_clearing_up(layout: Layout) -> None:
     """Afterwards the journal has only what the records lack, no intent is left, and the same is counted."""
     note(layout, ["moved", "waiting"])
     note(layout, ["waiting"], T2)
@@ -166,12 +166,12 @@ def test_settling(layout: Layout) -> None:
     put(layout, "hot", {"id": "moved", "rev": 2}, {"id": "waiting", "rev": 5})
     revs = {"moved": 2, "waiting": 5}
     before = journal.accesses(layout, USER, revs)
-    assert settling.settle(layout, USER, 1.0, fsync=True)
+    assert unfinished.clear_up(layout, USER, 1.0, fsync=True)
     assert {"moved": Accesses(1, T3), "waiting": Accesses(3, T3)} == before
     assert before == journal.accesses(layout, USER, revs)
     assert before == journal.accesses(layout, USER, {"moved": 9, "waiting": 9})
     assert intent.read(layout, USER) is None
-    assert not settling.settle(layout, USER, 1.0, fsync=True)
+    assert not unfinished.clear_up(layout, USER, 1.0, fsync=True)
 
 
 def test_forgetting(layout: Layout) -> None:
@@ -245,7 +245,7 @@ def test_a_record_that_was_archived_before() -> None:
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"id":"live","re'], ids=["whole", "torn"])
-def test_settling_takes_back_what_did_not_leave(layout: Layout, torn: bytes) -> None:
+def test_clearing_up_takes_back_what_did_not_leave(layout: Layout, torn: bytes) -> None:
     """Records of a killed pass that are still in a tier are not in the archive; all other lines stay."""
     archive.append(layout, USER, [evicted("older", 2)], fsync=False)
     start = archive.size_bytes(layout, USER)
@@ -254,7 +254,7 @@ def test_settling_takes_back_what_did_not_leave(layout: Layout, torn: bytes) -> 
         file.write(torn)
     put(layout, "cold", {"id": "live", "rev": 2}, {"id": "older", "rev": 1})
     intent.write(layout, USER, Intent(None, 0, {}, start), fsync=False)
-    assert settling.settle(layout, USER, 1.0, fsync=True)
+    assert unfinished.clear_up(layout, USER, 1.0, fsync=True)
     assert ["older", "gone"] == [row.record.id for row in archive.read(layout, USER)]
     assert 2 == Path(layout.archive(USER).path).read_bytes().count(b"\n")
     assert intent.read(layout, USER) is None

@@ -165,3 +165,24 @@ def test_searchable_text() -> None:
     assert "b" == of(b'{"id":"x","content":"a","metadata":{"searchable":"b"}}').searchable
     assert "a" == of(b'{"id":"x","content":"a","metadata":{"searchable":""}}').searchable
     assert record.IMPORTANCE == of(b'{"id":"x","importance":0}').importance
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"id":"x","tier":"hot","rev":1,"importance":0.5}',
+        b'{"id":"x","content":"\xc3\xa9 \\" \\u003c","rev":7}',
+        b'{"id":"x","n":123456789012345678901234567890}',
+        b'{"id":"x","n":1.50,"m":1e2}',
+        b'{ "id": "x", "tier" : "cold" }',
+        b'{"id":"x","tier":"hot","tier":"cold","metadata":{"tier":"hot","rev":3}}',
+        b'{"id":"x","c":"\\ud800"}',
+        b'{"rev":1,"id":"x","a":[],"o":{},"t":true,"z":null}',
+    ],
+)
+def test_changed_is_with_values(raw: bytes) -> None:
+    """The way for many records gives the bytes of the way for any, whatever form the line has."""
+    changes: dict[str, str | int] = {"rev": 8, "archived_at": "2026", "tier": "warm", "promoted_at": "now"}
+    found = read(raw, "hot")
+    assert found is not None
+    assert with_values(raw, changes) == record.changed(found, changes)

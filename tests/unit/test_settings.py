@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memctl.errors import BadConfig, UsageError
-from memctl.settings import SETTINGS, Settings
+from memctl.settings import BY_NAME, SETTINGS, Settings
 
 
 def test_defaults() -> None:
@@ -19,6 +19,27 @@ def test_defaults() -> None:
 def test_variable_names() -> None:
     """A variable is the name in capitals, dots as underscores, with a prefix."""
     assert "MEMCTL_LOCK_TIMEOUT_S" == next(s for s in SETTINGS if s.name == "lock.timeout_s").variable
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "written"),
+    [
+        ("policy.hot_ttl", 86_400, "24h"),
+        ("policy.hot_ttl", 2_592_000, "30d"),
+        ("policy.hot_ttl", 5400, "90m"),
+        ("policy.hot_ttl", 60, "60s"),
+        ("policy.hot_ttl", 90.5, "90.5"),
+        ("policy.hot_ttl", 0, "0"),
+        ("cold_summary.enabled", 1, "on"),
+        ("window.budget", 86_400, "86400"),
+        ("durability", "none", "none"),
+    ],
+)
+def test_values_as_they_are_written(name: str, value: int | float | str, written: str) -> None:
+    """A duration is written as a person would, and every value is read back from what is written."""
+    setting = BY_NAME[name]
+    assert written == setting.written(value)
+    assert value == setting.parse(written)
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.name)

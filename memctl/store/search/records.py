@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from memctl.core import jsonl, record, times
 from memctl.core.tier import TIERS
-from memctl.store import scanning, tiers
+from memctl.store import line_files, scanning
 from memctl.store.search import marks
 from memctl.store.search.entries import Entry
 
@@ -46,7 +46,7 @@ class RecordFiles:
         """The state of each file, as yet unread. Raises AccessDenied."""
         self.close()
         for tier, place in self._places.items():
-            if (fd := tiers.open_for_reading(place)) is not None:
+            if (fd := line_files.open_for_reading(place)) is not None:
                 self._open[tier] = fd
         return {tier: marks.state(os.fstat(fd)) for tier, fd in self._open.items()}
 

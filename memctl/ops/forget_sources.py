@@ -1,4 +1,4 @@
-"""Sources: where conversations and trash of a user hold texts that are to be forgotten, and their removal."""
+"""forget, the sources: which conversations and trash of a user hold forgotten texts, and their removal."""
 
 from __future__ import annotations
 

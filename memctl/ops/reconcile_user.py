@@ -1,4 +1,4 @@
-"""Migrating: one user's pass, looked at without a lock, carried out under it, safe to kill at any moment.
+"""reconcile, one user: the pass, looked at without a lock, carried out under it, safe to kill at any moment.
 
 What leaves a tier is durable where it goes before it leaves: in the archive, then in every other tier, then
 the tier's own file is replaced. The higher `rev` tells which of two lines is the record meanwhile.
@@ -18,7 +18,7 @@ from memctl.core.tier import COLD, TIERS
 from memctl.core.tiering import moment_us
 from memctl.errors import LockTimeout
 from memctl.ops.setup import rfc3339
-from memctl.store import archive, intent, journal, revision, survey, tiers
+from memctl.store import archive, intent, journal, line_files, revision, survey, tiers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +92,7 @@ def _accessed(state: State, all_accesses: Mapping[str, journal.Accesses]) -> Sta
         return state
     known, newest = moment_us(state.last_access_at), moment_us(accesses.last)
     last = accesses.last if newest is not None and (known is None or known < newest) else state.last_access_at
-    return state._replace(accesses=state.accesses + accesses.count, last_access_at=last)
+    return state._replace(accesses=state.accesses + accesses.number, last_access_at=last)
 
 
 def line_of(fd: int, row: Seen) -> bytes:
@@ -105,7 +105,7 @@ def carry_out(setup: Setup, user: str, seen: Look, rules: Rules, summaries: Mapp
 
     `summaries` are those of records that enter cold, by id.
     """
-    fds = {tier: tiers.open_for_reading(setup.layout.tier(tier, user)) for tier in TIERS}
+    fds = {tier: line_files.open_for_reading(setup.layout.tier(tier, user)) for tier in TIERS}
     try:
         change = _Change(seen, fds, rfc3339(setup.time_us()), summaries, rules.keeps_evicted)
         _write(setup, user, seen, change)
@@ -144,7 +144,7 @@ class _Change:
             record = records.read(line_of(fd, row), tier)
             assert record is not None
             move = moves.get(id)
-            line = _changed(record, accesses.get(id), move, f'"{now}"', summaries.get(id), keeps_evicted)
+            line = _changed(record, accesses.get(id), move, now, summaries.get(id), keeps_evicted)
             if move is None:
                 edits[tier].add(row.offset, row.size_bytes, line + b"\n", 0, "")
                 continue
@@ -188,28 +188,23 @@ def _changed(
     summary: str | None,
     keeps_evicted: bool,
 ) -> bytes:
-    """The line of a record with its accesses and its move in it, and a `rev` more. `now` is JSON."""
-    raw = record.raw
+    """The line of a record with its accesses and its move in it, and a `rev` more."""
     if accesses is not None:
-        record = records.with_accesses(record, accesses.count, accesses.last)
-        raw = record.raw
-    texts = {"rev": str(record.rev + 1)}
+        record = records.with_accesses(record, accesses.number, accesses.last)
+    changes: dict[str, str | int] = {"rev": record.rev + 1}
     since = record.tier_access_count
     if move is not None and move.target is not None:
-        texts |= {"tier": _JSON[move.target], "promoted_at": now}
+        changes |= {"tier": move.target, "promoted_at": now}
         since = 0
     # Without this key a record with a rev has no accesses in its tier.
     if since or "tier_access_count" in record.value:
-        texts["tier_access_count"] = str(since)
+        changes["tier_access_count"] = since
     if move is not None and move.target is None and keeps_evicted:
-        texts |= archive.marks(now, move.reason)
-    line = records.with_texts(raw, texts)
+        changes |= archive.marks(now, move.reason)
+    line = records.changed(record, changes)
     if summary is not None and move is not None and move.target == COLD:
         line = cold_summary.with_summary(line, summary)
     return line
-
-
-_JSON = {tier: f'"{tier}"' for tier in TIERS}
 
 
 def _write(setup: Setup, user: str, seen: Look, change: _Change) -> None:
@@ -221,10 +216,10 @@ def _write(setup: Setup, user: str, seen: Look, change: _Change) -> None:
         intent.write(layout, user, intent.Intent(mark, end, revs, size_bytes), fsync=fsync)
     archive.append(layout, user, change.archived, fsync=fsync)
     for tier in change.order.first:
-        tiers.replace(layout, layout.tier(tier, user), change.additions(tier), fsync=fsync)
+        line_files.replace(layout, layout.tier(tier, user), change.additions(tier), fsync=fsync)
     for tier in change.order.finals:
         if len(change.edits[tier]) or (change.gains[tier] and tier not in change.order.first):
-            tiers.replace(layout, layout.tier(tier, user), change.final(tier), fsync=fsync)
+            line_files.replace(layout, layout.tier(tier, user), change.final(tier), fsync=fsync)
     if mark is not None:
         try:
             timeout_s = float(setup.settings["lock.timeout_s"])

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core.budget import DEFAULT_WEIGHTS
 from memctl.core.filtering import Filters
-from memctl.core.recalled import in_time
+from memctl.core.recall_answer import in_time
 from memctl.core.tier import TIERS
 from memctl.errors import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from memctl.core.recalled import Recalled
-    from memctl.core.taking import Taken
+    from memctl.core.recall_answer import Recalled, Taken
     from memctl.settings import Settings
 
 FUSED, OVERLAP, RECENT = "fused", "overlap", "recent"

@@ -1,4 +1,4 @@
-"""Reasons: why a line is not what the lines of its file are to be, for people."""
+"""Line reasons: why a line is not what the lines of its file are to be, for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms: in which format a file is examined, and whether it is another program's after all."""
+"""File format: in which format a file is examined, and whether it is another program's after all."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ def form_of(row: Listed, fd: int, asked: FileFormat | None) -> FileFormat:
 
 
 def is_foreign(row: Listed, found: LineExamination, asked: FileFormat | None) -> bool:
-    """Whether an examined file is none of ours, as far as its lines tell; none is if a format was asked for."""
+    """Whether a file is none of ours, as far as its lines tell; none is if a format was asked for."""
     return asked is None and not found.holds_any and found.others.rule_out(in_store=row.place is not None)

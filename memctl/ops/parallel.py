@@ -1,4 +1,4 @@
-"""Sharing: work on many users, divided among processes."""
+"""Parallel: work on many users, divided among processes."""
 
 from __future__ import annotations
 

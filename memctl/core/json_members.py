@@ -1,4 +1,4 @@
-"""Members: the values in the line of an object, looked at and replaced without touching the rest."""
+"""JSON members: the values in the line of an object, looked at and replaced without touching the rest."""
 
 from __future__ import annotations
 

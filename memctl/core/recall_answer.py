@@ -1,10 +1,12 @@
-"""Taking: the first of a ranking that fit in an answer, each text once."""
+"""Recall answer: the records of a ranking that fit in an answer, with their scores, and how they print."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memctl.core.recalled import Recalled
+from memctl.core import cold_summary
+from memctl.core import record as records
+from memctl.core.filtering import created_us
 from memctl.core.relevance.folding import sameness
 
 if TYPE_CHECKING:
@@ -14,6 +16,40 @@ if TYPE_CHECKING:
 
 #: What is passed over is named up to so many times, and counted beyond.
 NAMED_MAX = 100
+
+
+class Recalled(NamedTuple):
+    """A record with its score and what that is made of: `semantic`, `recency`, `importance`, and more."""
+
+    record: Record
+    score: float
+    scores: dict[str, Any]
+
+    def text(self, *, brief: bool = False) -> str:
+        """What it says; with `brief` its summary, where it has one."""
+        return (brief and self.record.metadata.get(cold_summary.KEY)) or self.record.content
+
+    def line(self, *, scores: bool = False, brief: bool = False) -> bytes:
+        """The record's bytes with `score` at the end, and with `scores` what it is made of.
+
+        With `brief` the summary stands in the place of the content where there is one, and `brief` is true.
+        """
+        added: dict[str, Any] = {"score": self.score}
+        if scores:
+            added["scores"] = self.scores
+        if brief and self.record.metadata.get(cold_summary.KEY):
+            added = {"content": self.text(brief=True), **added, "brief": True}
+        return records.with_values(self.record.raw, added)
+
+
+def in_time(found: Iterable[Recalled]) -> list[Recalled]:
+    """Oldest first, of one time by id; those of an unknown time come first."""
+
+    def key(one: Recalled) -> tuple[int, str]:
+        created = created_us(one.record)
+        return (-(1 << 62) if created is None else created), one.record.id
+
+    return sorted(found, key=key)
 
 
 class Candidate(NamedTuple):

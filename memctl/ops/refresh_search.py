@@ -1,4 +1,4 @@
-"""Refreshing: let a search index catch up with what a command changed, so that no reader waits for it."""
+"""Refresh: let a search index catch up with what a command changed, so that no reader waits for it."""
 
 from __future__ import annotations
 
