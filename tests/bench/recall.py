@@ -200,7 +200,7 @@ def quality(run: Path | None) -> list[str]:
         run.write_text("".join(rows))
     groups = locomo.scores(answers)
     lines = []
-    for name, values in groups.items():
+    for name, values in sorted(groups.items(), key=lambda row: (row[0] not in _BAR, row[0])):
         bar = _BAR.get(name, {})
         missed = any(values[key] < least for key, least in bar.items())
         verdict = "" if not bar else "missed" if missed else "holds"

@@ -286,7 +286,7 @@ PAIRS = list(permutations(TIERS, 2))
         ({"hot"}, [("hot", "warm"), ("warm", "hot")]),
         ({"hot", "warm"}, PAIRS),
     ],
-    ids=str,
+    ids=["nothing", "down", "up", "both", "all"],
 )
 def test_files_that_are_written_twice(first: set[str], flows: list[tuple[str, str]]) -> None:
     """Moves one way need one replacement a file; moves both ways write the smaller file once more."""
