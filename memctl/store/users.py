@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from memctl.core import names
 from memctl.core.tier import TIERS
-from memctl.errors import AccessDenied
 from memctl.store import directories
 
 if TYPE_CHECKING:
@@ -23,14 +22,8 @@ def everyone(layout: Layout) -> list[str]:
 
 
 def with_records(layout: Layout) -> list[str]:
-    """The users with a file in a tier, in order; tiers that cannot be entered have none."""
-    found: set[str] = set()
-    for tier in TIERS:
-        try:
-            found.update(_beside(layout.tier(tier, "x")))
-        except AccessDenied:
-            continue
-    return sorted(found)
+    """The users with a file in a tier, in order. Raises AccessDenied for a tier that cannot be entered."""
+    return sorted({user for tier in TIERS for user in _beside(layout.tier(tier, "x"))})
 
 
 def archived(layout: Layout) -> list[str]:

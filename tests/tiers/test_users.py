@@ -271,3 +271,15 @@ def test_tenants_are_named(root: Path, run: Run) -> None:
     done = run("--all")
     assert b"1 tenant of the store was not looked at" in done.stderr
     assert b"1 demoted" in run("--all", start=("--tenant", "t")).stdout
+
+
+def test_a_tier_that_cannot_be_entered_is_an_error(root: Path, tmp_path: Path, run: Run) -> None:
+    """With a link in the place of a tier nobody is passed over silently: exit code 77, the path is named."""
+    old(root, "alice")
+    (tmp_path / "elsewhere").mkdir()
+    (root / "tiers" / "hot").rename(tmp_path / "elsewhere" / "hot")
+    (root / "tiers" / "hot").symlink_to(tmp_path / "elsewhere" / "hot")
+    done = run("--all")
+    assert 77 == done.returncode
+    assert b"tiers/hot" in done.stderr
+    assert b"" == done.stdout
