@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.core import record as records
 from memctl.core.tier import COLD
-from memctl.store import line_files, scanning
+from memctl.errors import MemctlError
+from memctl.store import intent, line_files, scanning, tiers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,15 +46,34 @@ def append(layout: Layout, user: str, lines: Iterable[bytes], *, fsync: bool) ->
 
 
 def read(layout: Layout, user: str) -> list[Archived]:
-    """The archived records, each id once, as its newest line has it, in the order of those lines."""
+    """The archived records, each id once, as its newest line has it, in the order of those lines.
+
+    What a pass added that did not come to take the record out of its tier is not archived.
+    """
+    read = [(row.offset, records.read(row.data, COLD)) for row in line_files.lines(layout.archive(user))]
+    # In this order: a pass that ends meanwhile has taken out of the tiers what was read here.
+    start = _start_of_left(layout, user)
+    revs: Mapping[str, int] = {}
+    if start is not None and any(record is not None and offset >= start for offset, record in read):
+        revs = {id: record.rev for id, record in tiers.read(layout, user).records.items()}
     found: dict[str, Archived] = {}
-    for stored in line_files.lines(layout.archive(user)):
-        record = records.read(stored.data, COLD)
-        if record is not None:
-            # The newest of an id stands where it was added.
-            found.pop(record.id, None)
-            found[record.id] = _archived(record)
+    for offset, record in read:
+        if record is None or (start is not None and offset >= start and _stays(record, revs)):
+            continue
+        # The newest of an id stands where it was added.
+        found.pop(record.id, None)
+        found[record.id] = _archived(record)
     return list(found.values())
+
+
+def _start_of_left(layout: Layout, user: str) -> int | None:
+    """Where in the archive a pass began to add that is at work, or was killed; None without one."""
+    try:
+        left = intent.read(layout, user)
+    except (OSError, MemctlError):
+        # It is history: without it there is still an answer.
+        return None
+    return None if left is None else left.archive
 
 
 def _archived(record: Record) -> Archived:
@@ -95,4 +115,9 @@ def take_back(layout: Layout, user: str, start: int, revs: Mapping[str, int], *,
 
 def _is_live(data: bytes, revs: Mapping[str, int]) -> bool:
     record = records.read(data, COLD)
-    return record is not None and revs.get(record.id, record.rev) < record.rev
+    return record is not None and _stays(record, revs)
+
+
+def _stays(record: Record, revs: Mapping[str, int]) -> bool:
+    """Whether what is in the archive is in a tier still, as it was before."""
+    return revs.get(record.id, record.rev) < record.rev

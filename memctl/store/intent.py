@@ -7,7 +7,7 @@ of the change it is. `store.unfinished` clears up behind it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from memctl.core import jsonl
 from memctl.store import line_files
@@ -44,14 +44,20 @@ def read(layout: Layout, user: str) -> Intent | None:
     if type(value) is not dict:
         return None
     mark, end, revs, archive = (value.get(key) for key in ("journal", "bytes", "revs", "archive"))
-    if not (type(end) is int and type(revs) is dict):
+    if not (_is_place(end) and type(revs) is dict) or not (archive is None or _is_place(archive)):
+        # Scribbled: it tells of no place in a file.
         return None
     return Intent(
         mark if type(mark) is str else None,
         end,
         {id: rev for id, rev in revs.items() if type(rev) is int},
-        archive if type(archive) is int else None,
+        archive,
     )
+
+
+def _is_place(value: object) -> TypeGuard[int]:
+    """Whether a value can be a number of bytes in a file."""
+    return type(value) is int and 0 <= value < 1 << 63
 
 
 def write(layout: Layout, user: str, intent: Intent, *, fsync: bool) -> None:

@@ -146,7 +146,20 @@ def test_an_intent_of_another_journal(layout: Layout) -> None:
     assert {"a": Accesses(1, T1)} == journal.accesses(layout, USER, {"a": 1})
 
 
-@pytest.mark.parametrize("data", [b"", b"no json", b"[]", b'{"bytes":"1","revs":{}}', b"\xff"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"no json",
+        b"[]",
+        b"\xff",
+        b'{"bytes":"1","revs":{}}',
+        b'{"bytes":-1,"revs":{}}',
+        b'{"bytes":0,"revs":{},"archive":-9}',
+        b'{"bytes":0,"revs":{},"archive":true}',
+        b'{"bytes":0,"revs":{},"archive":%b}' % (b"9" * 30),
+    ],
+)
 def test_an_intent_that_cannot_be_read(layout: Layout, data: bytes) -> None:
     """What is no intent is none; it stands in nobody's way."""
     note(layout, ["a"])
@@ -154,6 +167,7 @@ def test_an_intent_that_cannot_be_read(layout: Layout, data: bytes) -> None:
     line_files.replace(layout, place, [data], fsync=False)
     assert intent.read(layout, USER) is None
     assert {"a": Accesses(1, T1)} == journal.accesses(layout, USER, {"a": 1})
+    assert not unfinished.clear_up(layout, USER, 1.0, fsync=False)
 
 
 def test_clearing_up(layout: Layout) -> None:
@@ -254,6 +268,7 @@ def test_clearing_up_takes_back_what_did_not_leave(layout: Layout, torn: bytes) 
         file.write(torn)
     put(layout, "cold", {"id": "live", "rev": 2}, {"id": "older", "rev": 1})
     intent.write(layout, USER, Intent(None, 0, {}, start), fsync=False)
+    assert ["older", "gone"] == [row.record.id for row in archive.read(layout, USER)]
     assert unfinished.clear_up(layout, USER, 1.0, fsync=True)
     assert ["older", "gone"] == [row.record.id for row in archive.read(layout, USER)]
     assert 2 == Path(layout.archive(USER).path).read_bytes().count(b"\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from typing import TYPE_CHECKING, TypeVar
 
 from memctl.errors import Changing
@@ -48,7 +47,7 @@ def answer(path: str | None, truth: Truth, ask: Callable[[SearchIndex], Answer])
             # Once it may be that files changed since; twice the index is not to be trusted.
             if attempt and kept is not None:
                 drop(kept)
-        except (sqlite3.Error, ValueError, LookupError, OverflowError):
+        except schema.DAMAGED:
             # Damage that SQLite does not see shows itself as numbers and texts that cannot be.
             if kept is None:
                 raise

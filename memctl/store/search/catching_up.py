@@ -71,7 +71,13 @@ def differences(path: str, truth: Truth) -> int:
     if index is None:
         return 0
     with index, build(truth, truth.marks()) as fresh:
-        return len(_documents(index) ^ _documents(fresh)) if index.marks == fresh.marks else 0
+        if index.marks != fresh.marks:
+            return 0
+        right = _documents(fresh)
+        try:
+            return len(_documents(index) ^ right)
+        except schema.DAMAGED:
+            return len(right)
 
 
 def _documents(index: SearchIndex) -> set[tuple[object, ...]]:
@@ -85,15 +91,15 @@ def _kept(path: str, marks: Mapping[str, Mark]) -> SearchIndex | None:
     try:
         os.close(caches.open_kept(path, write=False))
         index = SearchIndex(schema.open_file(path))
-    except (OSError, sqlite3.Error):
+    except (OSError, *schema.DAMAGED):
         return None
-    if _is_current(index, marks):
-        try:
+    try:
+        if _is_current(index, marks):
             # Read all that ranking needs: damage shows itself now.
             _ = index.corpus
-        except (sqlite3.Error, ValueError):
-            index.close()
-            return None
+    except schema.DAMAGED:
+        index.close()
+        return None
     return index
 
 
@@ -159,7 +165,7 @@ def _caught_up(
             base.execute("COMMIT")
             # Where the file was dropped meanwhile, a copy must not bring back the words that were in it.
             return copy, report._replace(saved=_identity(path) == before and save(copy, path))
-    except (sqlite3.Error, ValueError, OverflowError):
+    except schema.DAMAGED:
         # Damaged.
         pass
     except BaseException:

@@ -50,8 +50,12 @@ RANKED = {
 PLACES = {"source": "I", "start": "Q", "size": "I", "rev": "Q", "stamp": "Q"}
 
 
+#: What reading a damaged index raises: not all damage is seen by SQLite, and its own messages may be damaged.
+DAMAGED = (sqlite3.Error, ValueError, LookupError, OverflowError, TypeError)
+
+
 def open_file(path: str) -> sqlite3.Connection:
-    """An open index file, as it is now; raises sqlite3.Error."""
+    """An open index file, as it is now; raises what is in `DAMAGED`."""
     quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     # Nobody writes to a file that is in its place: no lock is needed, and no journal is looked for.
     uri = f"file:{quoted}?mode=ro&immutable=1"

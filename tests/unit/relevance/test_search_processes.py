@@ -223,6 +223,26 @@ def test_a_damaged_index_is_thrown_away(memory: Any, damage: str) -> None:
         tea(memory, number, number + 5)
 
 
+def test_random_damage_of_an_index_harms_no_answer(memory: Any) -> None:
+    """Scribbled bytes, also in what SQLite names in its messages, raise nothing and change no answer."""
+    tea(memory, 0, 8)
+    memory.open().close()
+    path = Path(memory.index_path())
+    whole = path.read_bytes()
+    damaged_reads = 0
+    for seed in range(60):
+        choose = random.Random(seed)
+        data = bytearray(whole)
+        for _ in range(choose.choice([1, 5, 40, 200, 1000])):
+            data[choose.randrange(100, choose.choice([len(data), 4096]))] = choose.randrange(256)
+        path.write_bytes(data)
+        truth = RecordFiles(memory.layout, "ann")
+        damaged_reads += catching_up.differences(str(path), truth) > 0
+        path.write_bytes(data)
+        assert 8 == answer(str(path), truth, lambda index: len(answers(index, "tea")))
+    assert damaged_reads < 60
+
+
 def test_the_file_is_for_its_owner(memory: Any) -> None:
     """The index has mode 0600, and lies under its path alone."""
     tea(memory, 0, 3)
