@@ -137,6 +137,7 @@ _PUBLIC = {
         "CannotCreate",
         "Changing",
         "IdConflict",
+        "InTheWay",
         "LockTimeout",
         "MemctlError",
         "NotFound",

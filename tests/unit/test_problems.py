@@ -160,7 +160,7 @@ def test_pages_name_codes_that_are_there(name: str) -> None:
     """A hyphenated word in code marks is a code of the table, or a word of another table."""
     words = {kind.code for kind in cmd_help._family(errors.MemctlError)}
     others = {*COMMANDS, *cmd_help.topics(), *words, *(setting.name for setting in SETTINGS)}
-    named = set(re.findall(r"`([a-z0-9]+(?:-[a-z0-9]+)+)`", pages()[name]))
+    named = set(re.findall(r"`(?=[0-9-]*[a-z])([a-z0-9]+(?:-[a-z0-9]+)+)`", pages()[name]))
     assert set() == named - set(TABLE) - others
 
 
