@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from memctl.errors import CannotCreate as CannotCreate
     from memctl.errors import Changing as Changing
     from memctl.errors import IdConflict as IdConflict
+    from memctl.errors import InTheWay as InTheWay
     from memctl.errors import LockTimeout as LockTimeout
     from memctl.errors import MemctlError as MemctlError
     from memctl.errors import NotFound as NotFound
