@@ -52,21 +52,18 @@ def best(found: Sequence[Found], lengths: Sequence[int], average: float, limit: 
     gains = [gain(1, length, average) for length in range(LENGTH_MAX + 1)]
     left = sum(one.idf for one in found) * gains[0]
     scores: dict[int, float] = {}
-    get = scores.get
     least = 0.0
     for _, _, worth, docs in found:
         worths = [worth * value for value in gains]
-        if not scores:
-            scores.update(zip(docs, map(worths.__getitem__, map(lengths.__getitem__, docs)), strict=True))
-        else:
-            wanted: Iterable[int] = docs
-            if len(docs) > _COMMON and len(scores) >= limit:
-                if least <= left:
-                    least = nlargest(limit, scores.values())[-1]
-                if least > left:
-                    wanted = filter(scores.__contains__, docs)
-            for doc in wanted:
-                scores[doc] = get(doc, 0.0) + worths[lengths[doc]]
+        if len(docs) > _COMMON and len(scores) >= limit:
+            if least <= left:
+                least = nlargest(limit, scores.values())[-1]
+            if least > left:
+                docs = list(filter(scores.__contains__, docs))
+        added = dict(zip(docs, map(worths.__getitem__, map(lengths.__getitem__, docs)), strict=True))
+        for doc in scores.keys() & added.keys():
+            added[doc] += scores[doc]
+        scores.update(added)
         left -= worth * gains[0]
     if len(scores) > limit:
         least = nlargest(limit, scores.values())[-1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from unicodedata import normalize
 
 # Letters that no decomposition turns into their plain form, and apostrophes that mean the same.
 _PLAIN: dict[int, str | None] = {
@@ -37,6 +36,8 @@ def _lower(match: re.Match[str]) -> str:
 
 def fold_run(run: str) -> str:
     """`fold` for characters beyond ASCII. A text may be folded run by run: what is around changes nothing."""
+    from unicodedata import normalize
+
     folded = normalize("NFKC", run).casefold().translate(_PLAIN)
     return normalize("NFC", _MARKS.sub("", normalize("NFD", folded)))
 
@@ -44,6 +45,8 @@ def fold_run(run: str) -> str:
 def sameness(text: str) -> str:
     """Equal for texts that a reader takes for the same: NFKC, case folding, white space."""
     if not text.isascii():
+        from unicodedata import normalize
+
         text = normalize("NFKC", normalize("NFKC", text).casefold())
         return " ".join(text.split())
     return " ".join(text.lower().split())
