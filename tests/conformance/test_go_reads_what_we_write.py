@@ -143,7 +143,7 @@ def test_mappings_of_a_program(messages: list[tuple[str, Any, Any]]) -> None:
             check_log(store, count, named)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(st.sampled_from(ROLES), st.lists(st.tuples(KEYS, NESTED), max_size=4), st.booleans())
 def test_odd_objects(role: str, members: list[tuple[str, Any]], front: bool) -> None:
     """Odd members, repeated ones and other cases of keys: accepted lines are named or can be read."""

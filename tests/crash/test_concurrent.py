@@ -18,7 +18,7 @@ from memctl import Store
 
 WRITERS = 8
 #: With MEMCTL_TEST_SOAK=1 more, which takes a minute of both cores.
-MESSAGES, COMMANDS = (2_000, 50) if os.environ.get("MEMCTL_TEST_SOAK") else (500, 10)
+MESSAGES, COMMANDS = (2_000, 50) if os.environ.get("MEMCTL_TEST_SOAK") else (500, 6)
 
 pytestmark = pytest.mark.xdist_group("machine")
 
@@ -100,7 +100,7 @@ def test_large_messages(tmp_path: Path) -> None:
 
 
 def test_command_from_eight_loops(environment: dict[str, str], tmp_path: Path) -> None:
-    """8 loops of 10 calls of the command each, as in a shell, 50 on request."""
+    """8 loops of 6 calls of the command each, as in a shell, 50 on request."""
     root = tmp_path / "store"
     command = [sys.executable, "-m", "memctl", "--root", str(root), "--lock-timeout", "120"]
 

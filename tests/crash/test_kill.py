@@ -20,7 +20,7 @@ from memctl.store import disk
 from .invariants import CONVERSATION, USER, assert_heals, log_bytes, log_path, set_aside, store
 
 #: With MEMCTL_TEST_SOAK=1 300, which takes a minute of both cores.
-KILLS = 300 if os.environ.get("MEMCTL_TEST_SOAK") else 60
+KILLS = 300 if os.environ.get("MEMCTL_TEST_SOAK") else 45
 #: So long that a kill can fall inside the write.
 TEXT_BYTES = 3 << 20
 TEXT = b"x" * TEXT_BYTES

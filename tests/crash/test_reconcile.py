@@ -230,7 +230,7 @@ def test_killed(directory: Path) -> None:
     store(root, **small).memory("alice").reconcile()
     where = places(root)
     assert sorted(ids) == sorted(id for found in where.values() for id in found)
-    assert killed > 10
+    assert killed
 
 
 def fork(action: Callable[[], object]) -> int:

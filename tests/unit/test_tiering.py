@@ -228,14 +228,14 @@ def after(states: Sequence[State], moved: Sequence[Move]) -> list[State]:
     return kept
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(STATES, POLICIES)
 def test_a_second_pass_moves_nothing(states: list[State], policy: Policy) -> None:
     """After a pass, one at the same time finds nothing to do."""
     assert [] == plan(after(states, plan(states, policy, NOW_US)), policy, NOW_US)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(STATES, POLICIES)
 def test_what_every_plan_keeps(states: list[State], policy: Policy) -> None:
     """Capacities hold but for pinned records; those never move; each record once, in order, for a reason."""
@@ -263,7 +263,7 @@ def test_what_every_plan_keeps(states: list[State], policy: Policy) -> None:
             assert (RANK[move.target] if move.target else 0) == RANK[move.source] - 1
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(STATES, POLICIES, st.randoms(use_true_random=False))
 def test_the_order_of_records_decides_nothing(states: list[State], policy: Policy, chance: object) -> None:
     """The plan is the same in whatever order the records are read."""

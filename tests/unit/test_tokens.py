@@ -219,7 +219,7 @@ hostile_text = (
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(text=hostile_text)
 @example(text="'s'S'ſ'\u212a")
 @example(text=" \n \r\n  a")
@@ -356,7 +356,7 @@ def test_run_of_two_blocks_is_seen_anywhere(shift: int) -> None:
 UNITS = st.text(st.sampled_from("^a =-_#*~/\n\tAB中，é\u0301z"), min_size=1, max_size=5)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(unit=UNITS, times=st.integers(1, 300), rest=st.integers(0, 4))
 @example(unit="=-", times=300, rest=1)
 def test_merging_a_repetition_equals_tiktoken(
