@@ -140,7 +140,7 @@ class Record(NamedTuple):
 
     @property
     def importance(self) -> float:
-        """0 to 1; 0.5 where none is given."""
+        """0 to 1; 0.5 where none above 0 is given, as in the reference."""
         given = self.value.get("importance")
         # An integer may be beyond a double.
         return float(min(given, 1e308)) if isinstance(given, int | float) and given > 0 else IMPORTANCE

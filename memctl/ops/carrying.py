@@ -189,15 +189,7 @@ def in_store(
         if not quarantine.is_kept(setup.layout, user, carried.id):
             steps.append(lambda: quarantine.take_back(setup.layout, user, carried.id))
         quarantine.put_edits(setup.layout, user, carried.id, text, taken, fsync=setup.fsync())
-        late = replace_log(
-            setup.layout.tmp(place),
-            place,
-            source.fd,
-            new,
-            end,
-            fsync=setup.fsync(),
-            settle_s=setup.settle_s(),
-        )
+        late = _replace(setup, place, source.fd, new, end)
     drop_caches(source)
     return late
 
@@ -209,17 +201,15 @@ def for_good(setup: Setup, place: Place, source: Source, edits: Edits, end: int)
     """
     size_bytes, sha256 = revision.digest(revision.edited(source.fd, edits, end))
     new = _as_noted(revision.edited(source.fd, edits, end), size_bytes, sha256, place.path)
-    late = replace_log(
-        setup.layout.tmp(place),
-        place,
-        source.fd,
-        new,
-        end,
-        fsync=setup.fsync(),
-        settle_s=setup.settle_s(),
-    )
+    late = _replace(setup, place, source.fd, new, end)
     drop_caches(source)
     return late
+
+
+def _replace(setup: Setup, place: Place, fd: int, new: Iterator[bytes], end: int) -> int:
+    return replace_log(
+        setup.layout.tmp(place), place, fd, new, end, fsync=setup.fsync(), settle_s=setup.settle_s()
+    )
 
 
 def set_activities_aside(setup: Setup, row: Listed, fd: int, edits: Edits, carried: Aside) -> None:

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import os
 
-from memctl.errors import AlreadyExists, NotFound, UsageError
-from memctl.store import census, files
+from memctl.ops.output_file import check_output
+from memctl.store import files
 
 _START = b"<!doctype html>"
 
 
 def check_page(path: str) -> None:
     """Raise UsageError, NotFound or AlreadyExists for what is no place for a page."""
-    if path in ("-", "") or os.path.isdir(path):
-        raise UsageError(f"a page is written to a file, not to {path or 'nothing'}", hint="--html page.html")
-    if not os.path.isdir(os.path.dirname(path) or "."):
-        raise NotFound(f"no directory {os.path.dirname(path)}")
-    if census.store_of(path) is not None:
-        raise UsageError(f"{path} lies in a store, where only its own commands write")
-    if not os.path.lexists(path):
-        return
     # A conversation that is named by mistake must not become a page.
-    is_page = False
-    if os.path.isfile(path):
-        with open(path, "rb") as file:
-            is_page = file.read(len(_START)).lower() == _START
-    if not is_page:
-        raise AlreadyExists(f"{path} exists already and is no HTML page", hint="give another name")
+    check_output(path, "a page is", "--html page.html", _is_page, "is no HTML page")
+
+
+def _is_page(start: bytes) -> bool:
+    return start[: len(_START)].lower() == _START
 
 
 def write_page(path: str, text: str) -> None:

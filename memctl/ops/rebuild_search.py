@@ -50,15 +50,17 @@ def _compared(kind: str, path: str, truth: Truth, *, check: bool) -> Compared:
     if not truth.marks():
         # There is nothing to find; an index that is left belongs to nothing.
         return Compared(kind, "right", 0)
-    from memctl.store.search.catching_up import differences, drop, open_current
+    from memctl.store.search.catching_up import differences, drop, is_kept, open_current
 
     if check:
         return Compared(kind, "wrong" if differences(path, truth) else "right")
+    kept = is_kept(path)
     index, report = open_current(path, truth)
     with index:
         documents = index.corpus.live
     if report.rebuilt:
-        return Compared(kind, "missing" if report.saved else "right", documents)
+        made = "missing" if kept is not False else "wrong"
+        return Compared(kind, made if report.saved else "right", documents)
     if not differences(path, truth):
         return Compared(kind, "right", documents)
     drop(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.core import observing, times
@@ -14,7 +13,7 @@ from memctl.ops import reconcile_user
 from memctl.ops.cold_summaries import Summaries, Summarizer
 from memctl.ops.refresh_search import refresh
 from memctl.ops.setup import rfc3339
-from memctl.store import archive, directories, events, tiers, unfinished
+from memctl.store import archive, collecting, directories, events, tiers, unfinished
 from memctl.store.users import with_records
 
 if TYPE_CHECKING:
@@ -242,7 +241,7 @@ def run(task: Task, user: str, summarizer: Summarizer | None = None) -> Passed |
     """One user's pass; the error where it failed, None where it was skipped."""
     summarizer = summarizer or Summarizer(task.setup.settings, dry_run=task.dry_run)
     try:
-        with _uncollected():
+        with collecting.paused():
             return _pass(task, user, summarizer)
     except LockTimeout as error:
         return None if task.skip_locked and not isinstance(error, Changing) else error
@@ -250,20 +249,6 @@ def run(task: Task, user: str, summarizer: Summarizer | None = None) -> Passed |
         return error
     except OSError as error:
         return of_system(error)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Leave the collector out: a pass makes hundreds of thousands of small tuples, and no cycles."""
-    import gc
-
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _pass(task: Task, user: str, summarizer: Summarizer) -> Passed:

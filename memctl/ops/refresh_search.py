@@ -15,12 +15,14 @@ def refresh(setup: Setup, user: str) -> None:
     path = setup.layout.search_index(user, "records").path
     if not os.path.exists(path):
         return
+    from memctl.errors import MemctlError
     from memctl.store.search.catching_up import open_current
     from memctl.store.search.records import RecordFiles
+    from memctl.store.search.schema import DAMAGED
 
     try:
         with closing(RecordFiles(setup.layout, user)) as files:
             open_current(path, files)[0].close()
-    except Exception:
+    except (MemctlError, OSError, *DAMAGED):
         # Readers let it catch up, or make it anew; what is wrong with it they see.
         return

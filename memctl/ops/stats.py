@@ -11,9 +11,10 @@ from memctl.core.event_types import DEMOTED, EVICTED, PROMOTED
 from memctl.core.lines import read_line
 from memctl.core.names import Reference
 from memctl.core.tier import TIERS
-from memctl.errors import AlreadyExists, MemctlError, NotFound, UsageError, of_system
+from memctl.errors import MemctlError, NotFound, of_system
 from memctl.ops import tokens as counted
 from memctl.ops.events import events
+from memctl.ops.output_file import check_output
 from memctl.ops.source import open_source, with_index
 from memctl.store import archive, census, files, tiers, users
 
@@ -207,20 +208,8 @@ def _write_metrics(
 
 
 def _check_metrics(path: str) -> None:
-    if path in ("-", "") or os.path.isdir(path):
-        raise UsageError(
-            f"metrics are written to a file, not to {path or 'nothing'}", hint="--metrics m.prom"
-        )
-    if not os.path.isdir(os.path.dirname(path) or "."):
-        raise NotFound(f"no directory {os.path.dirname(path)}")
-    if census.store_of(path) is not None:
-        raise UsageError(f"{path} lies in a store, where only its own commands write")
-    if not os.path.lexists(path):
-        return
-    is_ours = False
-    if os.path.isfile(path):
-        with open(path, "rb") as file:
-            start = file.read(len(_START))
-        is_ours = start in (b"", _START)
-    if not is_ours:
-        raise AlreadyExists(f"{path} exists already and has no metrics of memctl", hint="give another name")
+    check_output(path, "metrics are", "--metrics m.prom", _is_metrics, "has no metrics of memctl")
+
+
+def _is_metrics(start: bytes) -> bool:
+    return not start or start.startswith(_START)

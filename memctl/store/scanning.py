@@ -32,23 +32,13 @@ def scan(fd: int, start: int, end: int, *, join_blank: bool = False) -> Iterator
     With `join_blank`, blank lines of one block that follow one another come as one line. A line over several
     blocks is read once more, whole: the largest line is then held once, not in parts too.
     """
-    offset = position = start
-    while position < end:
-        block = os.pread(fd, min(BLOCK_BYTES, end - position), position)
-        if not block:
-            break
-        lines = block.split(b"\n")
-        if offset < position and len(lines) > 1:
-            size_bytes = position - offset + len(lines.pop(0)) + 1
-            yield _whole_line(fd, offset, size_bytes, True)
-            offset += size_bytes
-        position += len(block)
-        lines.pop()
+    for offset, lines, terminated, size_bytes in _batches(fd, start, end):
+        if len(lines) == 1:
+            yield Line(offset, size_bytes, lines[0], terminated)
+            continue
         for data in _joined(lines) if join_blank else lines:
             yield Line(offset, len(data) + 1, data, True)
             offset += len(data) + 1
-    if offset < position:
-        yield _whole_line(fd, offset, position - offset, False)
 
 
 def batches(fd: int, start: int, end: int) -> Iterator[tuple[int, list[bytes], bool]]:
@@ -56,6 +46,12 @@ def batches(fd: int, start: int, end: int) -> Iterator[tuple[int, list[bytes], b
 
     Faster than `scan` for files of small lines; lines of one batch stand side by side.
     """
+    for offset, lines, terminated, _ in _batches(fd, start, end):
+        yield offset, lines, terminated
+
+
+def _batches(fd: int, start: int, end: int) -> Iterator[tuple[int, list[bytes], bool, int]]:
+    """As `batches`, and how many bytes the lines are in all: of one that is too long not all are held."""
     offset = position = start
     while position < end:
         block = os.pread(fd, min(BLOCK_BYTES, end - position), position)
@@ -64,15 +60,15 @@ def batches(fd: int, start: int, end: int) -> Iterator[tuple[int, list[bytes], b
         lines = block.split(b"\n")
         if offset < position and len(lines) > 1:
             size_bytes = position - offset + len(lines.pop(0)) + 1
-            yield offset, [_whole_line(fd, offset, size_bytes, True).data], True
+            yield offset, [_whole_line(fd, offset, size_bytes, True)], True, size_bytes
             offset += size_bytes
         position += len(block)
-        size_bytes = len(lines.pop())
+        next_offset = position - len(lines.pop())
         if lines:
-            yield offset, lines, True
-            offset = position - size_bytes
+            yield offset, lines, True, next_offset - offset
+            offset = next_offset
     if offset < position:
-        yield offset, [_whole_line(fd, offset, position - offset, False).data], False
+        yield offset, [_whole_line(fd, offset, position - offset, False)], False, position - offset
 
 
 def stretch(fd: int, start: int, end: int) -> Iterator[bytes]:
@@ -100,6 +96,5 @@ def _joined(lines: list[bytes]) -> Iterator[bytes]:
         yield b"\n".join(lines[first:])
 
 
-def _whole_line(fd: int, offset: int, size_bytes: int, terminated: bool) -> Line:
-    size = min(size_bytes - terminated, jsonl.LINE_MAX_BYTES + 1)
-    return Line(offset, size_bytes, os.pread(fd, size, offset), terminated)
+def _whole_line(fd: int, offset: int, size_bytes: int, terminated: bool) -> bytes:
+    return os.pread(fd, min(size_bytes - terminated, jsonl.LINE_MAX_BYTES + 1), offset)

@@ -14,7 +14,7 @@ from memctl.core import record as records
 from memctl.core.record import Record
 from memctl.core.tier import TIERS
 from memctl.errors import Changing
-from memctl.store import directories, line_files
+from memctl.store import collecting, directories, line_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,8 @@ class Held(NamedTuple):
 
 def read(layout: Layout, user: str) -> Held:
     """The records of a user as one moment had them. Raises Changing if no such moment is caught."""
-    return at_one_moment(layout, user, lambda _: _read(layout, user))
+    with collecting.paused():
+        return at_one_moment(layout, user, lambda _: _read(layout, user))
 
 
 def at_one_moment(layout: Layout, user: str, look: Callable[[Files], Answer]) -> Answer:

@@ -9,35 +9,18 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from memctl import Store
+from tests.processes import fork, wait
 
 WRITERS = 8
 #: With MEMCTL_TEST_SOAK=1 more, which takes a minute of both cores.
 MESSAGES, COMMANDS = (2_000, 50) if os.environ.get("MEMCTL_TEST_SOAK") else (500, 6)
 
 pytestmark = pytest.mark.xdist_group("machine")
-
-
-def fork(action: Callable[[], None]) -> int:
-    """Run `action` in a forked child; its process id."""
-    pid = os.fork()
-    if pid == 0:
-        status = 1
-        try:
-            action()
-            status = 0
-        finally:
-            os._exit(status)
-    return pid
-
-
-def wait(*pids: int) -> list[int]:
-    return [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
 
 
 def texts(root: Path) -> list[str]:

@@ -8,7 +8,6 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from memctl import Store
 from memctl.core.tier import TIERS
 from memctl.ops.recalled import Recall
 from memctl.store import archive, disk, intent, journal
+from tests.processes import fork
 from tests.tiers.stored import DAY, NOW_US, ago, id_of, places, put, store, value
 
 from . import harness
@@ -214,8 +214,10 @@ def test_killed(directory: Path) -> None:
     layout = store(root).setup.layout
     accesses: Counter[str] = Counter()
     small = {f"policy__{tier}_capacity": size for tier, size in zip(TIERS, (30, 90, 150), strict=True)}
-    killed = 0
-    for _ in range(40):
+    killed = rounds = 0
+    # On a fast machine more of them end before they are killed: so many have to be hit all the same.
+    while rounds < 40 or (killed <= 10 and rounds < 400):
+        rounds += 1
         some = chance.sample(ids, 30)
         assert journal.note(layout, "alice", some, ago(0), 1.0)
         accesses.update(some)
@@ -230,17 +232,7 @@ def test_killed(directory: Path) -> None:
     store(root, **small).memory("alice").reconcile()
     where = places(root)
     assert sorted(ids) == sorted(id for found in where.values() for id in found)
-    assert killed
-
-
-def fork(action: Callable[[], object]) -> int:
-    pid = os.fork()
-    if pid == 0:
-        try:
-            action()
-        finally:
-            os._exit(0)
-    return pid
+    assert killed > 10
 
 
 def test_the_eye_for_doubles(directory: Path) -> None:

@@ -17,6 +17,8 @@ from memctl.errors import BadInput, LockTimeout, NotFound, UsageError
 from memctl.store import locks
 from memctl.store.layout import Layout
 
+from .named import Named
+
 FAST = {"durability": "none", "heal.settle_ms": 0, "lock.timeout_s": 0.2}
 SET_ASIDE = "set aside"
 
@@ -34,17 +36,6 @@ TORN = record("t", "cut off")[:24]
 DEEP = A[:-1] + b',"d":' + b"[" * 501 + b"]" * 501 + b"}"
 LATIN = b'{"id":"l","content":"caf\xe9"}'
 HALF = rb'{"id":"h","content":"\ud83d\ude00 \ud83d"}'
-
-
-class Named(NamedTuple):
-    """A problem: line and offset count from the start of the row's lines. `action` "" is for what is left."""
-
-    code: str
-    line: int
-    offset: int
-    length: int
-    action: str = ""
-    severity: str = ""
 
 
 class Row(NamedTuple):

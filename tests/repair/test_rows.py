@@ -13,6 +13,7 @@ from memctl.core.calls import interrupted
 from memctl.core.problems import ACTIONS, TABLE
 
 from . import engine, logs
+from .named import Named
 
 FAST = {"durability": "none", "heal.settle_ms": 0}
 SET_ASIDE, REMOVED = "set aside", "removed"
@@ -33,17 +34,6 @@ STALE = (
     + BAD_COVERS
     + b"}}}"
 )
-
-
-class Named(NamedTuple):
-    """A problem of some lines: line and offset count from their start. `action` "" is for what is left."""
-
-    code: str
-    line: int
-    offset: int
-    length: int
-    action: str = ""
-    severity: str = ""
 
 
 class Row(NamedTuple):

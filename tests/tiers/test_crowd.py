@@ -5,33 +5,17 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from memctl.core.tier import TIERS
+from tests.processes import fork, wait
 
 from .stored import DAY, ago, places, put, store, value
 
 pytestmark = pytest.mark.xdist_group("machine")
 RECORDS = 300
-
-
-def fork(action: Callable[[], None]) -> int:
-    pid = os.fork()
-    if pid == 0:
-        status = 1
-        try:
-            action()
-            status = 0
-        finally:
-            os._exit(status)
-    return pid
-
-
-def wait(*pids: int) -> list[int]:
-    return [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
 
 
 def test_two_passes_at_once(root: Path) -> None:

@@ -61,6 +61,22 @@ def test_a_wrong_index_is_found_and_made_anew(store: Store, what: str) -> None:
     assert store.conversation("alice", "one").window(100, counter="bytes4").tokens == 6
 
 
+@pytest.mark.parametrize("what", ["no database", "empty", "another format", "cut"])
+def test_a_search_index_that_cannot_be_read_is_wrong(store: Store, what: str) -> None:
+    """`check` counts one difference and leaves the file; without, it is made anew, and nothing differs."""
+    path = Path(store.root, ".memctl", "cache", "search", "alice.messages.db")
+    data = path.read_bytes()
+    path.write_bytes({"no database": b"x" * 9_000, "empty": b"", "cut": data[:100]}.get(what, data))
+    if what == "another format":
+        with sqlite3.connect(path) as base:
+            base.execute("UPDATE meta SET value = 'older' WHERE key = 'format'")
+    wrong = path.read_bytes()
+    assert Rebuilt(2, 3, 6, 0, 0, 0, 1) == store.rebuild_index(check=True)
+    assert wrong == path.read_bytes()
+    assert Rebuilt(2, 3, 6, 0, 1, 0, 1) == store.rebuild_index()
+    assert Rebuilt(2, 3, 6, 0, 0, 0, 0) == store.rebuild_index(check=True)
+
+
 def test_a_log_that_nobody_looked_at_is_no_difference(store: Store) -> None:
     """An index that lacks what was appended is right as far as it goes; a missing one is made."""
     store.conversation("alice", "two").append("more")

@@ -6,8 +6,8 @@ import os
 import sqlite3
 from typing import TYPE_CHECKING
 
-from memctl.store import caches
-from memctl.store.search import collecting, schema
+from memctl.store import caches, collecting
+from memctl.store.search import schema
 from memctl.store.search.growing import Growing
 from memctl.store.search.index import SearchIndex
 

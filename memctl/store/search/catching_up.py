@@ -64,12 +64,15 @@ def drop(path: str) -> None:
 
 
 def differences(path: str, truth: Truth) -> int:
-    """How many documents an index knows otherwise than the truth has them; one that is behind has none."""
+    """How many documents an index knows otherwise than the truth has them; one that is behind has none.
+
+    A file that is no index, or one of another format, is one difference.
+    """
     from memctl.store.search.building import build
 
     index = _kept(path, truth.marks())
     if index is None:
-        return 0
+        return int(os.path.lexists(path))
     with index, build(truth, truth.marks()) as fresh:
         if index.marks != fresh.marks:
             return 0
@@ -78,6 +81,16 @@ def differences(path: str, truth: Truth) -> int:
             return len(_documents(index) ^ right)
         except schema.DAMAGED:
             return len(right)
+
+
+def is_kept(path: str) -> bool | None:
+    """Whether the file is an index of ours; None without a file."""
+    if not os.path.lexists(path):
+        return None
+    index = _kept(path, {})
+    if index is not None:
+        index.close()
+    return index is not None
 
 
 def _documents(index: SearchIndex) -> set[tuple[object, ...]]:
@@ -177,7 +190,7 @@ def _caught_up(
 
 def _catch_up(index: SearchIndex, truth: Truth, marks: dict[str, Mark]) -> Report | None:
     """Take in what changed; None: building anew is cheaper or safer."""
-    from memctl.store.search import collecting
+    from memctl.store import collecting
 
     with collecting.paused():
         return _taken_in(index, truth, marks)
