@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memctl.core.chat_message import ChatMessage as ChatMessage
     from memctl.core.chat_message import ToolCall as ToolCall
     from memctl.core.cognitive import CognitiveRecord as CognitiveRecord
+    from memctl.core.level import Level as Level
     from memctl.core.marker import EPHEMERAL as EPHEMERAL
     from memctl.core.marker import INCOMPLETE as INCOMPLETE
     from memctl.core.marker import SUMMARY as SUMMARY
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from memctl.core.record import Record as Record
     from memctl.core.reference_rule import TokenCounter as TokenCounter
     from memctl.core.reference_rule import select_window as select_window
-    from memctl.core.tier import Level as Level
     from memctl.core.tiering import Policy as Policy
     from memctl.core.window import Window as Window
     from memctl.errors import AccessDenied as AccessDenied
@@ -105,7 +105,7 @@ _PUBLIC = {
     "core.budget": ("RecallBudget", "RecallWeights"),
     "core.chat_message": ("ChatMessage", "ToolCall"),
     "core.cognitive": ("CognitiveRecord",),
-    "core.tier": ("Level",),
+    "core.level": ("Level",),
     "core.marker": (
         "EPHEMERAL",
         "INCOMPLETE",

@@ -15,7 +15,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 
 
 def pytest_configure() -> None:
-    """Compile the package first: a child that may write small files only would leave half of a compiled one."""
+    """Compile the package first: a child that may write small files only would leave half compiled ones."""
     compileall.compile_dir(CHECKOUT / "memctl", quiet=2)
 
 

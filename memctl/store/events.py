@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.core import jsonl
 from memctl.errors import MemctlError
-from memctl.store import line_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,8 +29,13 @@ def record_many(
     run_id: str | None,
 ) -> None:
     """Append events of one moment, each a type and its facts, by one write; as `record`."""
-    start = {"time": time}, {"user": user, **({"run_id": run_id} if run_id else {})}
-    lines = [jsonl.dumps({**start[0], "type": type, **start[1], **facts}) for type, facts in events]
+    # Every command may have something to note; few have.
+    from memctl.store import line_files
+
+    run = {"run_id": run_id} if run_id else {}
+    lines = [
+        jsonl.dumps({"time": time, "type": type, "user": user, **run, **facts}) for type, facts in events
+    ]
     try:
         line_files.append(layout.events(user), lines, fsync=False)
     except (OSError, MemctlError):

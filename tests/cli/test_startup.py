@@ -209,4 +209,5 @@ def test_a_counted_window_loads_no_writer(caller: Caller) -> None:
     settle(caller)
     loaded = caller.loaded("window u/c -b 100")
     avoided = ("filelock", "memctl.store.tokens", "memctl.ops.append", "memctl.formats")
+    avoided += ("memctl.store.line_files", "memctl.core.level", "memctl.core.record", "memctl.api.memory")
     assert set() == loaded & set(avoided)
