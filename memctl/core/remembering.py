@@ -23,7 +23,6 @@ IMPORTANCE_BY_ROLE = {"user": 0.7, "assistant": 0.6, "tool": 0.4}
 
 _COUNTS = ("access_count", "tier_access_count", "size_bytes")
 _LEFT_OUT_IF_EMPTY = ("categories", "metadata", "size_bytes", "pinned", "tier_access_count", "conversation")
-_EMPTY = ('""', "[]", "{}", "0", "false")
 #: Room for what is added to a line that came in: no line may grow beyond what is read.
 _ADDED_BYTES = 1024
 #: What a line of the archive has beside the record's own: a record with both comes out of it.

@@ -14,7 +14,7 @@ from memctl.core.relevance.ranking import Ranked
 from memctl.ops.recalled import BOTH, RECENT, Outcome
 from memctl.store import tiers
 from memctl.store.search import masks
-from memctl.store.search.answering import Moved, answer, index_path
+from memctl.store.search.answering import DEEPER, FIRST, Moved, answer, index_path
 from memctl.store.search.records import RecordFiles
 
 if TYPE_CHECKING:
@@ -25,12 +25,8 @@ if TYPE_CHECKING:
     from memctl.ops.setup import Setup
     from memctl.store.search.index import Located, SearchIndex
 
-#: So many of the best are looked at first, and when the answer is not full then, so many times as many.
-_FIRST, _DEEPER = 120, 8
 _WEEK_S = 3600 * merit.WEEK
 _ROUNDED = 10.0**-merit.PLACES
-#: What the best cosine adds to a relevance of at most 1, in mode `both`.
-_COSINE_SHARE = 0.3
 
 
 class _Pool(NamedTuple):
@@ -117,13 +113,13 @@ class _Search:
 
     def answer(self) -> tuple[Taken, int]:
         """What is taken, and of how many candidates."""
-        depth = max(self._limit, _FIRST)
+        depth = max(self._limit, FIRST)
         while True:
             pool = self._pool(depth)
             taken = take(self._candidates(pool), self._limit, self._asked.caps)
             if len(taken.found) >= self._limit or not pool.more:
                 return taken, pool.candidates
-            depth *= _DEEPER
+            depth *= DEEPER
 
     def _pool(self, depth: int) -> _Pool:
         index, corpus = self._index, self._index.corpus
@@ -136,7 +132,7 @@ class _Search:
             ranked = self._fused(index.rank(self._asked.query, among=self._among, limit=len(corpus)), depth)
             return self._without_query(ranked.docs, depth)
         ranked = self._fused(index.rank(self._asked.query, among=self._among, limit=depth), depth)
-        hits = merit.hits(corpus, ranked, self._weights, self._now_s, ())
+        hits = merit.hits(corpus, ranked, self._weights, self._now_s)
         return _Pool(hits, len(hits), depth <= len(hits) < corpus.live, ranked)
 
     def _without_query(self, docs: Sequence[int], depth: int) -> _Pool:
@@ -161,7 +157,7 @@ class _Search:
 
     def _names(self, docs: list[int]) -> Mapping[int, str] | list[str]:
         """The ids of documents, by number."""
-        return self._index.ids(docs) if len(docs) < _FIRST else self._index.all_ids()
+        return self._index.ids(docs) if len(docs) < FIRST else self._index.all_ids()
 
     def _worth(self, docs: Sequence[int]) -> list[float]:
         """What recency and importance make of documents."""
@@ -191,14 +187,12 @@ class _Search:
             return ranked
         nearest = nlargest(depth, ((cosine, id) for id, cosine in self._cosines.items()))
         by_doc = masks.docs_of(self._index, {id for _, id in nearest})
-        best = max(nearest[0][0], 0.0) or 1.0
-        top = max(ranked.relevance, default=0.0) or 1.0
-        lexical = {doc: value / top for doc, value in zip(ranked.docs, ranked.relevance, strict=True)}
-        near = {by_doc[id]: max(cosine, 0.0) / best for cosine, id in nearest if id in by_doc}
-        docs = sorted(lexical.keys() | near.keys())
-        relevance = [lexical.get(doc, 0.0) + _COSINE_SHARE * near.get(doc, 0.0) for doc in docs]
+        near = {by_doc[id]: cosine for cosine, id in nearest if id in by_doc}
+        values = merit.mixed(dict(zip(ranked.docs, ranked.relevance, strict=True)), near)
         rows = dict(zip(ranked.docs, ranked.rows, strict=True))
-        return Ranked(docs, relevance, [rows.get(doc, -1) for doc in docs], ranked.signals)
+        return Ranked(
+            list(values), list(values.values()), [rows.get(doc, -1) for doc in values], ranked.signals
+        )
 
     def _candidates(self, pool: _Pool) -> Iterator[Candidate]:
         """The hits with their places, looked up a few at a time."""

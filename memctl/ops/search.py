@@ -18,7 +18,7 @@ from memctl.ops.searched import Match, Search, Where
 from memctl.ops.searched import where as look_in
 from memctl.ops.source import with_index
 from memctl.store.scanning import Line
-from memctl.store.search.answering import Moved, answer, stamp_of
+from memctl.store.search.answering import DEEPER, FIRST, Moved, answer, stamp_of
 from memctl.store.search.entries import stamp
 from memctl.store.search.messages import content, entries
 
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
     from memctl.store.sidecar import Index
 
     Progress = Callable[[int, int], None]
-
-#: So many of the best are looked at first, and when the answer is not full then, so many times as many.
-_FIRST, _DEEPER = 120, 8
-#: The share of the nearest cosine in a score, in mode `both`.
-_COSINE_SHARE = 0.25
 
 
 def search(
@@ -106,13 +101,13 @@ class _Searching:
             from memctl.ops.retrieval import near
 
             self._near = near(self._setup, self._where.user, self._query, self._texts(), self._progress)
-        depth = max(limit, _FIRST)
+        depth = max(limit, FIRST)
         while True:
             scored, more = self._scored(depth)
             hits, copies = self._taken(scored, limit)
             if len(hits) >= limit or not more:
                 break
-            depth *= _DEEPER
+            depth *= DEEPER
         vectors = None if self._near is None else self._near.explain()
         return Search(self._matches(hits), copies, vectors, self._damaged())
 
@@ -150,7 +145,7 @@ class _Searching:
             more = depth <= len(ranked.docs) < self._index.corpus.live
             scores = _matching(ranked)
             if self._mode == BOTH:
-                scores = _mixed(scores, cosines)
+                scores = merit.mixed(scores, cosines)
         hits = [merit.Hit(doc, round(score, merit.PLACES), {}) for doc, score in scores.items()]
         hits.sort(key=lambda hit: (-hit.score, hit.doc))
         return hits, more
@@ -256,14 +251,3 @@ def _matching(ranked: Ranked) -> dict[int, float]:
         if found:
             return found
     return {}
-
-
-def _mixed(scores: dict[int, float], cosines: dict[int, float]) -> dict[int, float]:
-    """Relevance and cosines in one score of at most 1, each scaled by its best."""
-    top = max(scores.values(), default=0.0) or 1.0
-    best = max(cosines.values(), default=0.0)
-    near = {doc: max(cosine, 0.0) / best if best > 0 else 0.0 for doc, cosine in cosines.items()}
-    return {
-        doc: (1 - _COSINE_SHARE) * scores.get(doc, 0.0) / top + _COSINE_SHARE * near.get(doc, 0.0)
-        for doc in sorted(scores.keys() | near.keys())
-    }

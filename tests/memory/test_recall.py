@@ -90,6 +90,14 @@ def test_a_blank_query_ranks_by_recency_and_importance(root: Path, store: Store,
     assert pytest.approx(list(expected.values()), abs=1e-9) == [one.score for one in found]
 
 
+def test_equal_scores_of_a_blank_query_go_by_id(root: Path, store: Store) -> None:
+    """What differs in nothing comes in the order of the ids, also where not all are in the answer."""
+    ids = [f"r{number * 7 % 50:02}" for number in range(50)]
+    put(root, *(line(id, f"text {id}") for id in ids))
+    found = store.memory("alice").recall("  ", touch=False, limit=20).found
+    assert sorted(ids)[:20] == [one.record.id for one in found]
+
+
 def test_an_unknown_user_has_no_records(store: Store) -> None:
     """Nobody's records are none, and nothing is made on disk."""
     assert [] == store.memory("nobody").recall("anything").found

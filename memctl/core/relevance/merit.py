@@ -6,15 +6,15 @@ import math
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from memctl.core.relevance.folding import sameness
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from memctl.core.relevance.corpus import Corpus
     from memctl.core.relevance.ranking import Ranked
 
 WEEK = 168.0  # hours
+#: The share of the nearest cosine where vectors are one more signal; chosen, not fitted.
+COSINE_SHARE = 0.25
 PLACES = 9  # digits of a score; what differs less is the same, and then the id decides
 
 
@@ -39,20 +39,11 @@ def recency(created: float, now: float) -> float:
     return math.exp(-max(now - created, 0.0) / 3600 / WEEK)
 
 
-def hits(
-    corpus: Corpus, ranked: Ranked | None, weights: Weights, now: float, among: Sequence[int]
-) -> list[Hit]:
-    """Every candidate with its score, best first; equal ones still by number.
-
-    `ranked` None is the empty query: everything `among` is a candidate, and relevance is 0.
-    """
-    if ranked is None:
-        docs = [doc for doc in range(len(corpus)) if among[doc]]
-        relevance = [0.0] * len(docs)
-    else:
-        docs = ranked.docs
-        top = max(ranked.relevance, default=1.0) or 1.0
-        relevance = [value / top for value in ranked.relevance]
+def hits(corpus: Corpus, ranked: Ranked, weights: Weights, now: float) -> list[Hit]:
+    """Every candidate of a ranking with its score, best first; equal ones still by number."""
+    docs = ranked.docs
+    top = max(ranked.relevance, default=1.0) or 1.0
+    relevance = [value / top for value in ranked.relevance]
     created, importance = corpus.created, corpus.importance
     news = [recency(created[doc], now) for doc in docs]
     worth = [min(max(importance[doc], 0.0), 1.0) for doc in docs]
@@ -74,6 +65,17 @@ def hits(
     ]
 
 
+def mixed(relevance: Mapping[int, float], cosines: Mapping[int, float]) -> dict[int, float]:
+    """Relevance and cosines in one value of at most 1, each scaled by its best; in the order of documents."""
+    top = max(relevance.values(), default=0.0) or 1.0
+    best = max(cosines.values(), default=0.0)
+    near = {doc: max(cosine, 0.0) / best if best > 0 else 0.0 for doc, cosine in cosines.items()}
+    return {
+        doc: (1 - COSINE_SHARE) * relevance.get(doc, 0.0) / top + COSINE_SHARE * near.get(doc, 0.0)
+        for doc in sorted(relevance.keys() | near.keys())
+    }
+
+
 def in_order(found: Sequence[Hit], ids: Callable[[list[int]], dict[int, str]]) -> Iterator[Hit]:
     """The hits best first, equal scores by id; ids are looked up only as far as the reader comes."""
     known: dict[int, str] = {}
@@ -83,18 +85,3 @@ def in_order(found: Sequence[Hit], ids: Callable[[list[int]], dict[int, str]]) -
             known = ids([hit.doc for hit in same])
             same.sort(key=lambda hit: known.get(hit.doc, ""))
         yield from same
-
-
-def distinct(found: Iterator[Hit], text: Callable[[Hit], str | None], limit: int) -> list[Hit]:
-    """The first `limit` hits whose texts differ; `text` reads the truth, None: it is not there (any more)."""
-    seen: set[str] = set()
-    taken: list[Hit] = []
-    for hit in found:
-        if len(taken) >= limit:
-            break
-        words = text(hit)
-        if words is None or (key := sameness(words)) in seen:
-            continue
-        seen.add(key)
-        taken.append(hit)
-    return taken

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 _ATTEMPTS = 6
+#: So many of the best are looked at first, and when the answer is not full then, so many times as many.
+FIRST, DEEPER = 120, 8
 
 
 def index_path(layout: Layout, user: str, kind: str) -> str | None:

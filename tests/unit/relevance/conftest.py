@@ -98,9 +98,7 @@ def answers(
     among: bytearray | None = None,
 ) -> list[tuple[Located, float]]:
     """Places and scores of what answers, best first."""
-    ranked = index.rank(query, among=among) if query.strip() else None
-    everything = index.everything()
-    hits = merit.hits(index.corpus, ranked, weights or merit.Weights(), now, everything)
+    hits = merit.hits(index.corpus, index.rank(query, among=among), weights or merit.Weights(), now)
     ordered = list(merit.in_order(hits, index.names))
     places = index.where([hit.doc for hit in ordered])
     return [(places[hit.doc], hit.score) for hit in ordered]

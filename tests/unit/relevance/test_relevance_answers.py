@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memctl.core.relevance.merit import Weights, distinct, hits, in_order
+from memctl.core.relevance.merit import Weights
 
 DAY = 86_400.0
 MARCH = 1_772_323_200.0  # 2026-03-01
@@ -26,39 +26,12 @@ def test_case_b81(memory: Any, conversation: str) -> None:
     assert all(found == memory.scored("ssh port of the box", now=MARCH) for _ in range(5))
 
 
-def test_case_b79(memory: Any) -> None:
-    """A text that a reader takes for the same is in an answer once."""
-    texts = {
-        "a": "The spare key is with the neighbour.",
-        "b": "The spare key is with the neighbour.",
-        "c": "  the SPARE key is with the neighbour.  ",
-    }
-    for id, text in texts.items():
-        memory.add(id, text)
-    with memory.open() as index:
-        found = hits(index.corpus, index.rank("spare key"), Weights(), 0.0, b"")
-        ordered = in_order(found, index.names)
-        assert 1 == len(distinct(ordered, lambda hit: texts[index.ids([hit.doc])[hit.doc]], 2))
-        assert [] == distinct(iter(found), lambda hit: None, 2)
-
-
 def test_ties_go_by_id(memory: Any) -> None:
-    """What differs in nothing comes in the order of the ids, with a query and without."""
+    """What differs in nothing comes in the order of the ids."""
     ids = [f"r{number * 7 % 50:02}" for number in range(50)]
     for number, id in enumerate(ids):
         memory.add(id, f"tea number{number + 10}")
     assert sorted(ids) == memory.found("tea")
-    assert sorted(ids) == memory.found("  ")
-
-
-def test_an_empty_query_goes_by_recency_and_importance(memory: Any) -> None:
-    """Without a query relevance is nothing, and the two others decide."""
-    memory.add("old", "a", created_at=1e9, importance=0.5)
-    memory.add("new", "b", created_at=1e9 + 30 * DAY, importance=0.5)
-    memory.add("dear", "c", created_at=1e9, importance=1.0)
-    found = memory.scored("", now=1e9 + 30 * DAY)
-    assert ["new", "dear", "old"] == [id for id, _ in found]
-    assert 0.15 == pytest.approx(found[0][1])
 
 
 @pytest.mark.parametrize(

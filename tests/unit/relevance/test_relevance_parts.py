@@ -251,7 +251,7 @@ def test_scores_are_scaled_to_the_best(memory: Any) -> None:
     memory.add("a", "tea")
     memory.add("b", "tea and cake for all of us on a long day")
     with memory.open() as index:
-        hits = merit.hits(index.corpus, index.rank("tea"), merit.Weights(0.5, 0.3, 0.2), 0.0, b"")
+        hits = merit.hits(index.corpus, index.rank("tea"), merit.Weights(0.5, 0.3, 0.2), 0.0)
         assert [1.0] == [hit.scores["semantic"] for hit in hits][:1]
         for hit in hits:
             parts = hit.scores
@@ -261,7 +261,7 @@ def test_scores_are_scaled_to_the_best(memory: Any) -> None:
 
 def test_nothing_found_is_no_hit() -> None:
     """Without candidates there are no hits."""
-    assert [] == merit.hits(Corpus(), Ranked([], [], [], {}), merit.Weights(), 0.0, b"")
+    assert [] == merit.hits(Corpus(), Ranked([], [], [], {}), merit.Weights(), 0.0)
 
 
 def test_signals_are_told(memory: Any) -> None:
